@@ -25,6 +25,7 @@ from stepguard.language.date_expressions import (
     value_of,
 )
 from stepguard.language.dates import DateOrder, check_order, count_working_days, read_holidays
+from stepguard.language.expressions import COMPARISONS
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
@@ -157,29 +158,13 @@ class DateHolds(BuiltCheck):
                     break
             if len(sides) < 2:
                 continue
-            if not _compare(operator, *sides):
+            if not COMPARISONS[operator](*sides):
                 shown = f"{sides[0].isoformat()} and {sides[1].isoformat()}"
                 return self._fail(f"{left} {operator} {right} does not hold: {shown}")
             owns = [step.id in side.reads for side in (left, right)]
             plain = [side == DateExpression(step.id, ()) for side in (left, right)]
             proved = proved or (operator == "==" and sum(owns) == 1 and any(plain))
         return undecided or self._pass(strength="proved" if proved else "constrained")
-
-
-def _compare(operator: str, left: date, right: date) -> bool:
-    match operator:
-        case "<":
-            return left < right
-        case "<=":
-            return left <= right
-        case ">":
-            return left > right
-        case ">=":
-            return left >= right
-        case "==":
-            return left == right
-        case _:
-            return left != right
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)

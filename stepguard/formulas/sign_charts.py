@@ -17,6 +17,7 @@ from stepguard.formulas.canonical import Canonical, Polynomial, Quotient, TooBig
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, evaluate_at
 from stepguard.formulas.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
 from stepguard.formulas.trees import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
+from stepguard.language.expressions import COMPARISONS
 from stepguard.language.numerals import Exact, exact
 
 _MAX_ABSOLUTES: Final = 4
@@ -24,19 +25,7 @@ _MAX_ABSOLUTES: Final = 4
 
 def satisfies(operator: str, sign: int) -> bool:
     """Whether a number of this sign stands in a relation to zero."""
-    match operator:
-        case "=":
-            return sign == 0
-        case "!=":
-            return sign != 0
-        case "<":
-            return sign < 0
-        case "<=":
-            return sign <= 0
-        case ">":
-            return sign > 0
-        case _:
-            return sign >= 0
+    return COMPARISONS["==" if operator == "=" else operator](sign, 0)
 
 
 @dataclass(frozen=True, slots=True)

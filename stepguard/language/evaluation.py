@@ -13,6 +13,7 @@ from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError, UndefinedError
 from stepguard.language.expressions import (
+    COMPARISONS,
     Call,
     Chain,
     Compare,
@@ -217,19 +218,7 @@ class Evaluation:
 
     def compare(self, tree: Compare) -> bool:
         left, right = self.number(tree.left), self.number(tree.right)
-        match tree.operator:
-            case "<":
-                return left < right
-            case "<=":
-                return left <= right
-            case ">":
-                return left > right
-            case ">=":
-                return left >= right
-            case "==":
-                return left == right
-            case _:
-                return left != right
+        return COMPARISONS[tree.operator](left, right)
 
     def call(self, function: str, arguments: list[Exact], tree: Call) -> Exact:
         first = arguments[0]

@@ -21,9 +21,10 @@ written (``2x`` and ``2(3+4)`` are errors, not guesses), and so is what could be
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import operator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from stepguard.language.numerals import Exact, format_exact
 from stepguard.language.values import Rounding
@@ -39,6 +40,12 @@ FUNCTIONS: Final[dict[str, int | None]] = {
     "round": 3,
 }
 """Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
+
+COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
+    **{"==": operator.eq, "!=": operator.ne},
+}
+"""What an operator of a comparison means, of two values of one kind."""
 
 RESERVED: Final = frozenset(
     {*FUNCTIONS, "mod", "and", "or", "not", "if", "else", "for", "in", "where", "true", "false"}

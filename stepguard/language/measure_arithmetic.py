@@ -21,6 +21,7 @@ from fractions import Fraction
 from typing import Final, cast
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError, ValueRefused
+from stepguard.language.expressions import COMPARISONS
 from stepguard.language.numerals import Exact, exact
 from stepguard.language.periods import Period, WorkingCalendar, add_period, duration_of, seconds_in
 from stepguard.language.quantities import Amount, Unit, convert, write_unit
@@ -98,11 +99,11 @@ class MeasureArithmetic:
         """
         left, right = _with_nothing(left, right), _with_nothing(right, left)
         if _is_number(left) and _is_number(right):
-            return _ordered(operator, left, right)
+            return COMPARISONS[operator](left, right)
         if isinstance(left, Amount) and isinstance(right, Amount):
-            return _ordered(operator, left.value, _in_unit_of(left, right))
+            return COMPARISONS[operator](left.value, _in_unit_of(left, right))
         if type(left) is type(right) and isinstance(left, date | time | timedelta):
-            return _ordered(operator, left, right)
+            return COMPARISONS[operator](left, right)
         alike = type(left) is type(right) and not isinstance(left, datetime)
         if not alike or operator not in ("==", "!="):
             other = "another one" if alike else named_kind(right)
@@ -292,20 +293,3 @@ def _later(start: time, seconds: Fraction) -> time:
         raise UndefinedError(f"{start.isoformat('minutes')} and that much is not on the same day")
     whole = int(found)
     return time(whole // 3600, whole // 60 % 60, whole % 60)
-
-
-def _ordered(operator: str, left: object, right: object) -> bool:
-    mine, theirs = cast(int, left), cast(int, right)  # two of one kind, which have an order
-    match operator:
-        case "<":
-            return mine < theirs
-        case "<=":
-            return mine <= theirs
-        case ">":
-            return mine > theirs
-        case ">=":
-            return mine >= theirs
-        case "==":
-            return mine == theirs
-        case _:
-            return mine != theirs

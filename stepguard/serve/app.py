@@ -43,9 +43,8 @@ from stepguard.backends.providers import ReplyMode
 from stepguard.core.arguments import check_flag, check_instance
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
-from stepguard.integrations.chat.trust import Trust, check_trust
+from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import WrapSettings
-from stepguard.integrations.support import check_support
 from stepguard.ledger import Ledger
 from stepguard.procedure.folder import load_procedures
 from stepguard.procedure.procedure import Procedure
@@ -108,13 +107,11 @@ def create_app(
         MissingExtraError: starlette is not installed.
     """
     known = load_procedures(procedures)
-    check_support(known.values(), at_least)
-    check_flag(guarded_only, "guarded_only")
     check_flag(reasons, "reasons")
-    settings = WrapSettings(
+    settings = WrapSettings.checked(
         client=None,
         procedures=known,
-        trust=check_trust(trust),
+        trust=trust,
         guarded_only=guarded_only,
         on_unverified="raise",
         at_least=at_least,

@@ -24,7 +24,7 @@ from stepguard.errors import (
     RunFailed,
     StepNotVerified,
 )
-from stepguard.integrations.openai.calls import ClientCall
+from stepguard.integrations.openai.client import ClientCall
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")

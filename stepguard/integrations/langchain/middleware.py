@@ -35,15 +35,15 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Annotated, Any, Final, NotRequired, TypedDict, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_callable, check_flag, check_one_of
+from stepguard.core.arguments import check_callable, check_one_of
 from stepguard.core.verdicts import Strength
-from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
 from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, shortfall
-from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
-from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
+from stepguard.integrations.chat.calls import CallRules, ClientCall
+from stepguard.integrations.chat.requests import Job, named_procedure
+from stepguard.integrations.chat.trust import Trust, check_inputs
 from stepguard.integrations.langchain.model import (
     AsyncModelBackend,
     ModelBackend,
@@ -52,9 +52,8 @@ from stepguard.integrations.langchain.model import (
     model_name,
 )
 from stepguard.integrations.langgraph import taken_over
-from stepguard.integrations.openai.calls import ClientCall, report_call
 from stepguard.integrations.openai.client import OnUnverified
-from stepguard.integrations.support import check_procedures, check_support
+from stepguard.integrations.support import check_support
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -116,8 +115,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         on_unverified: ``"raise"`` raises `GuardedCallRefused` where a result is no answer; ``"return"`` answers with a
             message whose content is one block ``{"type": "refusal", ...}`` that names the step.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
-        on_call: called with every `stepguard.integrations.openai.calls.Call` when it is passed on, or when its run has
-            ended, however it has; what it raises is logged and changes nothing.
+        on_call: called with every `ClientCall` when it is passed on, or when its run has ended, however it has; what it
+            raises is logged and changes nothing.
         settings: what a request of the guard binds to the model, such as ``lambda request: {"temperature":
             request.temperature}``. By default the schema of the reply, its length and a temperature for `ChatOpenAI`
             and its kin, and nothing for models of other families, whose parameters differ.
@@ -152,26 +151,21 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         super().__init__()
         self.tools: Sequence[Any] = []
         check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
-        check_callable(on_call, "on_call", optional=True)
         check_callable(settings, "settings", optional=True)
-        check_flag(guarded_only, "guarded_only")
-        known = check_procedures(procedures)
         check_inputs(inputs, procedure)
         check_options(options, of="GuardMiddleware")
+        self._rules: Final = CallRules.checked(
+            procedures=procedures, trust=trust, guarded_only=guarded_only, at_least=at_least, on_call=on_call
+        )
         if procedure is not None and (isinstance(procedure, Procedure) or not callable(procedure)):
-            procedure = named_procedure(procedure, known)
-        fixed = [procedure] if isinstance(procedure, Procedure) else []
-        check_support([*known.values(), *fixed], at_least)
+            procedure = named_procedure(procedure, self._rules.procedures)
+            check_support([procedure], at_least)
         if options.get("retry") is None:
             options["retry"] = RetryPolicy(retries=0)
         self._procedure: Final = procedure
-        self._procedures: Final = known
         self._inputs: Final = inputs
-        self._trust: Final = check_trust(trust)
-        self._guarded_only: Final = bool(guarded_only)
         self._on_unverified: Final[OnUnverified] = on_unverified
         self._allowed: Final[Mapping[str, Any]] = {"at_least": at_least}
-        self._on_call: Final = on_call
         self._settings: Final = settings
         self._options: Final = options
         Guard(lambda messages: "", **options)  # what cannot work is told now
@@ -189,7 +183,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         try:
             result = guard.drive(run)
         finally:
-            self._guarded(request, job, run)
+            self._rules.guarded(model_name(request.model), job, run.result())
         return self._answer(backend, job, result)
 
     async def awrap_model_call(
@@ -205,7 +199,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         try:
             result = await guard.adrive(run)
         finally:  # also where it is cancelled: what was verified and paid for is told
-            self._guarded(request, job, run)
+            self._rules.guarded(model_name(request.model), job, run.result())
         return self._answer(backend, job, result)
 
     def _job(self, request: ModelRequest[Any]) -> Job | None:
@@ -214,18 +208,11 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         named = choose if choose is None or isinstance(choose, Procedure | str) else choose(request)
         given = inputs(request) if callable(inputs) and named is not None else inputs
         messages = as_chat([*([] if request.system_message is None else [request.system_message]), *request.messages])
-        job = find_job(
-            messages,
-            procedures=self._procedures,
-            named=named,
-            inputs=None if named is None or callable(given) else given,
-            trust=self._trust,
-        )
+        known = None if named is None or callable(given) else given
+        job = self._rules.find(messages, model=model_name(request.model), named=named, inputs=known)
         if job is None:
-            reason = why_passed(messages, guarded_only=self._guarded_only)
-            report_call(ClientCall(guarded=False, model=model_name(request.model), reason=reason), self._on_call)
             return None
-        check_support([job.procedure], self._allowed["at_least"])
+        check_support([job.procedure], self._rules.at_least)
         if request.response_format is not None:
             raise ConfigError(
                 "a guarded call cannot fill the agent's response_format: use an agent without one, and the values of "
@@ -233,11 +220,6 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
                 option="response_format",
             )
         return job
-
-    def _guarded(self, request: ModelRequest[Any], job: Job, run: Run) -> None:
-        result = run.result()
-        call = ClientCall(guarded=True, model=model_name(request.model), job=job, result=result)
-        report_call(call, self._on_call)
 
     def _answer(self, backend: ModelBackend | AsyncModelBackend, job: Job, result: Result) -> ExtendedModelResponse:
         """A result as the response of the model.

@@ -30,18 +30,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_mapping, check_seed
-from stepguard.core.verdicts import Strength
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import completion_body, shortfall
-from stepguard.integrations.chat.messages import PassReason
-from stepguard.integrations.chat.requests import Job, find_job, why_passed
-from stepguard.integrations.chat.trust import Trust
+from stepguard.integrations.chat.calls import CallRules
+from stepguard.integrations.chat.requests import Job
 from stepguard.integrations.support import check_support
-from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
-from stepguard.telemetry.logging import call_safely, log_event
 
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
@@ -66,77 +62,23 @@ _OURS: Final = frozenset(
 _ABSENT: Final = frozenset({"NotGiven", "Omit"})
 
 
-@dataclass(frozen=True, slots=True)
-class ClientCall:
-    """What became of one call of ``chat.completions.create``.
-
-    Attributes:
-        guarded: whether it ran guarded; otherwise it was passed on as it came.
-        model: the model, as the call named it.
-        job: the procedure, its inputs and how they were found; None where it was passed on.
-        result: the result of the run, whatever its status; None where it was passed on.
-        reason: why it was passed on; None where it was guarded.
-    """
-
-    guarded: bool
-    model: str | None
-    job: Job | None = None
-    result: Result | None = None
-    reason: PassReason | None = None
-
-
-def report_call(call: ClientCall, on_call: Callable[[ClientCall], object] | None) -> None:
-    """Log what became of a call, and call `on_call`; what that raises is logged and changes nothing."""
-    if call.job is None or call.result is None:
-        log_event("chat_passed", reason=call.reason)
-    else:
-        job, result = call.job, call.result
-        log_event(
-            "chat_guarded",
-            run_id=result.run_id,
-            procedure=job.label,
-            found=job.found,
-            left_out=job.left_out,
-        )
-    if on_call is not None:
-        call_safely(on_call, call, about="a call")
-
-
-@dataclass(frozen=True, slots=True)
-class WrapSettings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WrapSettings(CallRules):
     """What every call of a wrapped client shares; see `stepguard.integrations.openai.client.wrap`."""
 
     client: Any
-    procedures: Mapping[str, Procedure]
-    trust: Trust
-    guarded_only: bool
     on_unverified: Literal["raise", "return"]
-    at_least: Strength
-    on_call: Callable[[ClientCall], object] | None
     backend: Mapping[str, Any]
     guard: Mapping[str, Any]
 
     def job(self, arguments: dict[str, Any], *, said: Callable[[dict[str, Any]], Any] | None = None) -> Job | None:
-        """What a call asks the guard to do; ``procedure`` and ``inputs`` are taken out of its arguments.
+        """What a call asks the guard to do, as `find` says; ``procedure`` and ``inputs`` leave its arguments.
 
         `said` gives the messages of a call; by default they are its argument of that name.
-
-        None, and told so, for a call that is to be passed on.
-
-        Raises:
-            UsageError: see `stepguard.integrations.chat.requests.find_job`; or only guarded calls are wanted.
         """
         named, inputs = arguments.pop("procedure", None), arguments.pop("inputs", None)
         messages: Any = _messages(arguments) if said is None else said(arguments)
-        job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
-        if job is None:
-            reason = why_passed(messages, guarded_only=self.guarded_only)
-            report_call(ClientCall(guarded=False, model=_model(arguments), reason=reason), self.on_call)
-        return job
-
-    def guarded(self, call: GuardedCall, result: Result) -> None:
-        """Tell that a call was guarded."""
-        report_call(ClientCall(guarded=True, model=call.model, job=call.job, result=result), self.on_call)
+        return self.find(messages, model=_model(arguments), named=named, inputs=inputs)
 
     def make_guard(self, model: str, **changed: Any) -> Guard:
         """A guard over the client.
@@ -235,7 +177,7 @@ class GuardedCall:
         try:
             return self.guard.drive(run)
         finally:
-            self.settings.guarded(self, run.result())
+            self.settings.guarded(self.model, self.job, run.result())
 
     async def arun(self) -> Result:
         """As `run`, without blocking; where it is cancelled, what was verified and paid for is told, too."""
@@ -243,7 +185,7 @@ class GuardedCall:
         try:
             return await self.guard.adrive(run)
         finally:
-            self.settings.guarded(self, run.result())
+            self.settings.guarded(self.model, self.job, run.result())
 
     def body(self, result: Result) -> dict[str, Any]:
         """The body of a chat completion for a result.

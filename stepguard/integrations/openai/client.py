@@ -28,14 +28,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
-from stepguard.core.arguments import check_callable, check_flag, check_one_of
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
 from stepguard.guard.options import DropInKeywords, check_options
-from stepguard.integrations.chat.trust import Trust, check_trust
-from stepguard.integrations.openai.calls import ClientCall, GuardedCall, WrapSettings
+from stepguard.integrations.chat.calls import ClientCall
+from stepguard.integrations.chat.trust import Trust
+from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.integrations.openai.responses import ResponseManager, ResponsesCall, input_messages
-from stepguard.integrations.support import check_procedures, check_support
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -95,17 +95,13 @@ def wrap(
     if issubclass(type(client), _Client):
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
     check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
-    check_callable(on_call, "on_call", optional=True)
-    check_flag(guarded_only, "guarded_only")
-    known = check_procedures(procedures)
-    check_support(known.values(), at_least)
     check_options(options, of="wrap")
     if not callable(getattr(getattr(getattr(client, "chat", None), "completions", None), "create", None)):
         raise ConfigError(f"{type(client).__name__} has no chat.completions.create: pass a client", option="client")
-    settings = WrapSettings(
+    settings = WrapSettings.checked(
         client=client,
-        procedures=known,
-        trust=check_trust(trust),
+        procedures=procedures,
+        trust=trust,
         guarded_only=guarded_only,
         on_unverified=on_unverified,
         at_least=at_least,

@@ -21,15 +21,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Unpack, get_args
 
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_callable, check_flag, check_one_of
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
 from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
-from stepguard.integrations.chat.requests import Job, find_job, named_procedure, why_passed
-from stepguard.integrations.chat.trust import Trust, check_inputs, check_trust
-from stepguard.integrations.openai.calls import ClientCall, report_call
+from stepguard.integrations.chat.calls import CallRules, ClientCall
+from stepguard.integrations.chat.requests import Job, named_procedure
+from stepguard.integrations.chat.trust import Trust, check_inputs
 from stepguard.integrations.outputs.checker import OutputCheck
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
@@ -46,7 +46,7 @@ except ImportError as error:
 from stepguard.integrations.pydantic_ai.messages import AnswerShape, read_agent_messages
 from stepguard.integrations.pydantic_ai.output import OutputNotVerified, VerifiedOutput, check_of
 from stepguard.integrations.pydantic_ai.requests import AgentBackend, Mode
-from stepguard.integrations.support import check_procedures, check_support
+from stepguard.integrations.support import check_support
 
 __all__ = [
     "GuardedProcedures",
@@ -135,25 +135,24 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         **options: Unpack[DropInKeywords],
     ) -> None:
         self.id = id
-        self._procedures: Final = check_procedures(procedures)
+        self._rules: Final = CallRules.checked(
+            procedures=procedures, trust=trust, guarded_only=guarded_only, at_least=at_least, on_call=on_call
+        )
         self._procedure: Final = (
-            procedure if procedure is None or callable(procedure) else named_procedure(procedure, self._procedures)
+            procedure
+            if procedure is None or callable(procedure)
+            else named_procedure(procedure, self._rules.procedures)
         )
         check_inputs(inputs, procedure)
-        if isinstance(self._procedure, Procedure) and isinstance(inputs, Mapping):
-            self._procedure.accept_inputs(inputs)
-        fixed = [self._procedure] if isinstance(self._procedure, Procedure) else []
-        check_support([*self._procedures.values(), *fixed], at_least)
+        if isinstance(self._procedure, Procedure):
+            if isinstance(inputs, Mapping):
+                self._procedure.accept_inputs(inputs)
+            check_support([self._procedure], at_least)
         check_one_of(mode, get_args(Mode), "mode", optional=True)
-        check_callable(on_call, "on_call", optional=True)
-        check_flag(guarded_only, "guarded_only")
         check_options(options, of="GuardedProcedures")
         self._inputs: Final = inputs
-        self._trust: Final = check_trust(trust)
-        self._guarded_only: Final = guarded_only
         self._allowed: Final[dict[str, Any]] = {"at_least": at_least}
         self._mode: Final[Mode | None] = mode
-        self._on_call: Final = on_call
         self._options: Final[DropInKeywords] = {**options}
         if self._options.get("retry") is None:
             self._options["retry"] = RetryPolicy(retries=0)
@@ -182,12 +181,10 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         messages = read_agent_messages(request_context)
         named = await _resolved(self._procedure, ctx)
         inputs = None if named is None else await _resolved(self._inputs, ctx)
-        job = find_job(messages, procedures=self._procedures, named=named, inputs=inputs, trust=self._trust)
+        job = self._rules.find(messages, model=request_context.model.model_name, named=named, inputs=inputs)
         if job is None:
-            reason = why_passed(messages, guarded_only=self._guarded_only)
-            report_call(ClientCall(guarded=False, model=request_context.model.model_name, reason=reason), self._on_call)
             return await handler(request_context)
-        check_support([job.procedure], self._allowed["at_least"])
+        check_support([job.procedure], self._rules.at_least)
         if (request_context.model_settings or {}).get("stop_sequences"):
             raise ConfigError("a guarded request takes no stop_sequences: they would cut replies off", option="stop")
         shape = AnswerShape(request_context.model_request_parameters, job.procedure)
@@ -207,7 +204,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
                 await guard.adrive(run)
             finally:  # also where it is cancelled: what was verified and paid for is told
                 result = run.result()
-                report_call(ClientCall(guarded=True, model=backend.name, job=job, result=result), self._on_call)
+                self._rules.guarded(backend.name, job, result)
             return self._response(result, job, shape, backend)
         except BaseException as error:
             backend.charge()
