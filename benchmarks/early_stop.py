@@ -20,7 +20,7 @@ from pathlib import Path
 from stepguard import Guard
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.core.finish_reasons import STOPPED_EARLY
+from stepguard.core.completions import STOPPED_EARLY
 from stepguard.errors import ReplyMissing
 from stepguard.evaluation.families import Arithmetic
 

@@ -35,7 +35,7 @@ from stepguard.core.usage import Usage
 from stepguard.engine.actions import Action, Commit, Event
 from stepguard.language.values import Value
 from stepguard.testing import SimulatedModel, Slips
-from stepguard.testing.completions import completion_of
+from stepguard.testing.working import completion_of
 
 STEPS: Final = 2**20 - 1
 ERROR: Final = 0.0022

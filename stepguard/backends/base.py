@@ -100,7 +100,7 @@ class Request:
             documents: those and what stands before them are for a provider's cache to keep.
         stop: says, of all the text of the reply so far, whether it may be stopped: what comes behind would not be
             used. It is for one reply, and called with more and more of it; the completion's finish reason is then
-            `stepguard.core.finish_reasons.STOPPED_EARLY`. A backend that cannot stop a reply gives the whole.
+            `stepguard.core.completions.STOPPED_EARLY`. A backend that cannot stop a reply gives the whole.
     """
 
     messages: tuple[Message, ...]

@@ -13,7 +13,7 @@ from typing import Any, Final
 from stepguard.backends.base import Completion, ToolCall
 from stepguard.backends.openai_errors import body_error
 from stepguard.backends.sdk_errors import field
-from stepguard.core.finish_reasons import FAILED, plain_reason
+from stepguard.core.completions import FAILED, plain_reason
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import decode

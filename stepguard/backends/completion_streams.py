@@ -14,7 +14,7 @@ from stepguard.backends.base import Request
 from stepguard.backends.chat_completions import counted_tokens, first_choice, text_of_content
 from stepguard.backends.sdk_errors import field
 from stepguard.backends.server_sent_events import BodyParts, ServerEvent
-from stepguard.core.finish_reasons import STOPPED_EARLY
+from stepguard.core.completions import STOPPED_EARLY
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 

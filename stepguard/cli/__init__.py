@@ -30,8 +30,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Final
 
-from stepguard.cli.signals import Ending, ended_by_signals
-from stepguard.cli.streams import drop, usable_streams
+from stepguard.cli.streams import Ending, drop, ended_by_signals, usable_streams
 from stepguard.errors import StepguardError
 
 __all__ = ["main"]

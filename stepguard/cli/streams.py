@@ -1,12 +1,19 @@
-"""The streams of a command: results go to stdout, and what cannot be told on stderr stops nothing."""
+"""The streams of a command, and how it ends when it is told to.
+
+Results go to stdout, and what cannot be told on stderr stops nothing. SIGTERM ends a command as Ctrl-C does: what was
+paid for is kept and told.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, Final, TextIO, cast
 
 
@@ -71,3 +78,32 @@ def drop(stream: TextIO) -> None:
     """Keep the interpreter from failing at exit, when it flushes what could not be written."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+@dataclass(slots=True)
+class Ending:
+    """Whether a command was told to end by SIGTERM."""
+
+    terminated: bool = False
+
+
+@contextlib.contextmanager
+def ended_by_signals() -> Iterator[Ending]:
+    """Have SIGTERM interrupt what runs, where nobody else handles it; undone at the end."""
+    ending = Ending()
+
+    def interrupt(*_: object) -> None:
+        ending.terminated = True
+        if not callable(signal.getsignal(signal.SIGINT)):  # ignored, as in the background jobs of a shell
+            raise KeyboardInterrupt
+        signal.raise_signal(signal.SIGINT)  # an event loop has its own way of being interrupted
+
+    ours = threading.current_thread() is threading.main_thread()  # no other may set handlers
+    if not ours or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield ending
+        return
+    signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield ending
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)

@@ -92,7 +92,7 @@ class Reply:
         seconds: how long the reply took from then.
         deviations: what is wrong with the reply itself.
         readable: whether a claim could be read in it.
-        runaway: whether it ran on and on (see `stepguard.replies.runaway`).
+        runaway: whether it ran on and on (see `stepguard.replies.partial`).
         backend: who replied; None for the guard's own model.
     """
 

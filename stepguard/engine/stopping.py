@@ -2,7 +2,7 @@
 
 A reply is of no use behind its first wrong step, or where claims are kept that do not rest on one (`judge_claims`),
 behind that on which all the others rest. A model that is heard while it writes can be stopped there, and where an entry
-runs away (`stepguard.replies.runaway`). Only what would be judged in the same way at the end counts: complete entries
+runs away (`stepguard.replies.partial`). Only what would be judged in the same way at the end counts: complete entries
 of the steps that were asked, in their order, from the beginning of one JSON object, judged by the arithmetic alone.
 Checks of the user's are not called.
 """
@@ -17,8 +17,7 @@ from stepguard.errors import ValueRefused
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
-from stepguard.replies.partial import PartialReply
-from stepguard.replies.runaway import is_runaway
+from stepguard.replies.partial import PartialReply, is_runaway
 
 __all__ = ["WrongStepWatch"]
 

@@ -63,7 +63,6 @@ from stepguard.language.measures import (
     write_measure,
 )
 from stepguard.language.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
-from stepguard.language.option_lists import check_options, fold_option, write_option
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
 from stepguard.language.structures import (
@@ -74,7 +73,7 @@ from stepguard.language.structures import (
     write_structure,
 )
 from stepguard.language.tolerances import Tolerance
-from stepguard.language.type_notation import EXAMPLES, LIST_OF, type_parts
+from stepguard.language.type_notation import EXAMPLES, LIST_OF, check_options, fold_option, type_parts, write_option
 from stepguard.language.values import (
     ROUNDINGS,
     Rounding,

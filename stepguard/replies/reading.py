@@ -12,26 +12,27 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
-from stepguard.core.finish_reasons import CUT, FILTERED, STOPPED_EARLY, plain_reason
+from stepguard.core.completions import CUT, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
-from stepguard.replies.partial import complete_entries
-from stepguard.replies.runaway import is_runaway
+from stepguard.replies.partial import complete_entries, is_runaway
 from stepguard.replies.text import Found, NoObject, find_object, one_of_all
 from stepguard.replies.thinking import Unclosed, without_thinking
-from stepguard.replies.tool_calls import find_unread_call
 
 if TYPE_CHECKING:
     from stepguard.core.completions import Completion
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
+
 
 TOOL_NAME: Final = RESPONSE_NAME
 """The name of the tool where a provider answers by a tool call."""
@@ -245,3 +246,31 @@ def _refuse_unread_call(completion: Completion, content: Found, ids: list[str]) 
             "tool parser of this model, or ask for JSON (mode='json_schema' or 'json')",
             retryable=False,
         )
+
+
+_MARK: Final = (
+    # <tool_call>, <|tool_calls_begin|>, <function=NAME>, <invoke name="NAME">, [TOOL_CALLS], ```tool_call, functools[
+    r"(?:[<\[`][^\s<>\[\]{{}}]{{0,30}}?(?i:tool|function|invoke|python_tag)|\bfunctools\[)[\s\S]{{0,160}}?\b{name}\b"
+    r"|(?:<\|channel\|>[^<>]{{0,40}})?\bto\s?=\s?[\w.]{{0,40}}?\b{name}\b"  # harmony: to=functions.NAME
+    r"|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:functions\.)?{name}\"\s{{0,9}},\s{{0,9}}\"(?:arguments|parameters|input)\"\s{{0,9}}:"
+    r"|^\s{{0,9}}\**Action:?\**\s{{0,9}}:?\s{{0,9}}{name}\b|^\s{{0,9}}\[?{name}\(\w"
+)
+_SHOWN: Final = 60
+
+
+def find_unread_call(text: str, tool: str) -> str | None:
+    """Where a text begins to call a tool, outside of what was only thought; None where it does not.
+
+    Args:
+        text: the content of a reply.
+        tool: the name of the tool.
+    """
+    call = _pattern(tool).search(text)
+    if call is None or not isinstance(without_thinking(text[: call.start()]), str):
+        return None
+    return text[call.start() : call.start() + _SHOWN]
+
+
+@lru_cache(maxsize=16)
+def _pattern(tool: str) -> re.Pattern[str]:
+    return re.compile(_MARK.format(name=re.escape(tool)), re.MULTILINE)

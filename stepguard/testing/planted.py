@@ -28,9 +28,8 @@ from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_reply
-from stepguard.testing.completions import completion_of
 from stepguard.testing.plants import SURPLUS, Due, Plant
-from stepguard.testing.working import work_out, written
+from stepguard.testing.working import completion_of, work_out, written
 from stepguard.testing.wrong_values import wrong_value
 
 _ANSWER_KEYS: Final = ("final_answer", "answer", "result", "solution")

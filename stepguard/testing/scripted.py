@@ -12,7 +12,7 @@ from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError, UnexpectedRequest
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
-from stepguard.testing.completions import completion_of
+from stepguard.testing.working import completion_of
 
 Scripted = str | Mapping[str, object] | Completion | Exception | Callable[[Request], "str | Completion"]
 Answer = str | int | float | bool | Mapping[str, object] | None

@@ -14,12 +14,10 @@ from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat
-from stepguard.testing.completions import completion_of
-from stepguard.testing.failing import Failure, draw_failure
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
-from stepguard.testing.slips import ModelSlips, Slips
-from stepguard.testing.working import work_out, written
+from stepguard.testing.slips import Failure, ModelSlips, Slips, draw_failure
+from stepguard.testing.working import completion_of, work_out, written
 from stepguard.testing.wrong_values import wrong_value
 
 _DEFAULT: Final = Slips()

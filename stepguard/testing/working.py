@@ -1,10 +1,12 @@
-"""How a double carries out one step rightly."""
+"""What a double says: the working of a step, and a reply as a completion with an estimated usage."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from typing import cast
 
+from stepguard.backends.base import Completion, Request
+from stepguard.core.usage import Usage
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate, substitute
@@ -78,3 +80,12 @@ def written(step: Step, value: Value) -> str:
     """A value as a reply writes it."""
     # What is made up need not be of the step's type.
     return value if isinstance(value, str) else step.type.write(value)
+
+
+def completion_of(
+    request: Request, text: str | None, *, finish_reason: str = "stop", refusal: str | None = None
+) -> Completion:
+    """A completion with this text; usage is counted at four characters a token."""
+    asked = sum(len(message.content) for message in request.messages)
+    usage = Usage.estimate(asked, len(text or ""))
+    return Completion(text, finish_reason, refusal=refusal, usage=usage, model="simulated")

@@ -16,7 +16,7 @@ import pytest
 from stepguard import Price, Usage
 from stepguard.backends import Backend, Completion, Message, Request
 from stepguard.cli import main
-from stepguard.cli.bench.progress import BenchProgress, span_of_time
+from stepguard.cli.bench.progress import BenchProgress, TimeLeft, span_of_time
 from stepguard.cli.progress import make_display
 from stepguard.engine.actions import Commit
 from stepguard.errors import ConfigError
@@ -24,7 +24,6 @@ from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.time_left import TimeLeft
 from stepguard.testing import SimulatedModel, Slips
 
 pytestmark = pytest.mark.once

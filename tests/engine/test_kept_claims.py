@@ -12,7 +12,7 @@ import pytest
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
 from stepguard.checks import Grounded
-from stepguard.core.finish_reasons import STOPPED_EARLY
+from stepguard.core.completions import STOPPED_EARLY
 from stepguard.core.verdicts import Claim
 from stepguard.procedure import If, Input
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips

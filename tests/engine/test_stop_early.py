@@ -22,7 +22,7 @@ from stepguard import Guard, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
-from stepguard.core.finish_reasons import STOPPED_EARLY
+from stepguard.core.completions import STOPPED_EARLY
 from stepguard.engine.stopping import WrongStepWatch
 from stepguard.errors import BackendError, BackendTimeout, ConfigError
 from stepguard.replies.formats import EquationFormat

@@ -12,7 +12,7 @@ import pytest
 from family_harness import feeding, rerun
 
 from stepguard.evaluation.families import Arithmetic, Task
-from stepguard.evaluation.families.sentences import FormulaCheck
+from stepguard.evaluation.families.arithmetic import FormulaCheck
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, to_exact
 

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import ClassVar, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
+from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
@@ -28,10 +29,60 @@ from stepguard.evaluation.families.programs import (
     compute,
     make_block,
 )
-from stepguard.evaluation.families.sentences import SENTENCES, FormulaCheck
+from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import Expression
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
+
+
+SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
+    "+": (
+        "Add {right} to {left}.",
+        "Work out the sum of {left} and {right}.",
+        "Put {left} and {right} together.",
+        "Increase {left} by {right}.",
+    ),
+    "-": (
+        "Subtract {right} from {left}.",
+        "Take {right} away from {left}.",
+        "Work out {left} less {right}.",
+        "Reduce {left} by {right}.",
+    ),
+    "*": (
+        "Multiply {left} by {right}.",
+        "Take {left} {right} times.",
+        "Work out the product of {left} and {right}.",
+        "Make {left} {right} times as large.",
+    ),
+    "/": (
+        "Divide {left} by {right}.",
+        "Split {left} into {right} equal parts and take one of them.",
+        "Work out the quotient of {left} and {right}.",
+        "Share {left} out equally among {right}.",
+    ),
+}
+"""By operation; `left` and `right` as in ``left - right``."""
+
+
+@dataclass(frozen=True, slots=True)
+class FormulaCheck:
+    """The check of a step that is asked in a sentence alone: the formula behind it, evaluated exactly.
+
+    The step has no expression of its own, which a prompt would show beside the sentence.
+    """
+
+    expression: Expression
+
+    __name__: ClassVar[str] = "formula"
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether the value is the formula's, rounded as the step declares."""
+        return values[step.id] == step.type.convert(evaluate(self.expression, values))
+
 
 _ATTEMPTS: Final = 10_000
 _RESTARTS: Final = 20

@@ -7,12 +7,35 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.core.verdicts import Claim
-from stepguard.evaluation.published.bbh_things import kind_of_thing
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
+
+
+# Declared knowledge of the counting of objects: what is not in it is left out, and never guessed.
+_THINGS: Final[Mapping[str, str]] = {
+    "animals": "bear cat chicken cow dog donkey duck fish frog goat horse mouse mice pig rabbit sheep snail snake",
+    "fruits": "apple banana blackberry blackberries cherry cherries grape kiwi lemon mango mangoes nectarine orange "
+    "peach peaches pear plum raspberry raspberries strawberry strawberries",
+    "vegetables": "broccoli cabbage carrot cauliflower celery cucumber garlic lettuce onion pea pepper potato potatoes "
+    "radish radishes spinach tomato tomatoes yam",
+    "musical instruments": "accordion cello clarinet drum flute guitar harp piano saxophone trombone trumpet tuba "
+    "violin",
+    "others": "bed bicycle car chair couch couches desk fridge lamp microwave oven sofa stove table toaster vase",
+}
+_KINDS: Final = {word: kind for kind, words in _THINGS.items() for word in words.split()}
+_MEASURES: Final = ("head of ", "heads of ", "stalk of ", "stalks of ")
+
+
+def kind_of_thing(thing: str) -> str | None:
+    """The kind of a thing, in the singular or plural; None where we do not know it."""
+    for measure in _MEASURES:
+        thing = thing.removeprefix(measure)
+    thing = thing.removesuffix(" heads").removesuffix(" head")
+    return _KINDS.get(thing) or _KINDS.get(thing.removesuffix("s")) or _KINDS.get(thing.removesuffix("es"))
+
 
 _AHEAD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
 _ROUND: Final = ("north", "east", "south", "west")

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stepguard.evaluation.families.base import Line, TaskDraft
-from stepguard.evaluation.published.bbh_checks import AnswerCheck, CountCheck, MoveCheck
+from stepguard.evaluation.published.bbh_checks import AnswerCheck, CountCheck, MoveCheck, kind_of_thing
 from stepguard.evaluation.published.bbh_reader import Solve, draft_of, line_of
-from stepguard.evaluation.published.bbh_things import kind_of_thing
 from stepguard.evaluation.published.items import constant
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
