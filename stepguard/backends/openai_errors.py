@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-from stepguard.backends.retry import asked_delay
+from stepguard.backends.retry_delays import asked_delay
 from stepguard.backends.sdk_errors import body_of, field, headers_of, named_status, status_of
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited

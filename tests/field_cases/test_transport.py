@@ -14,7 +14,7 @@ from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, Result, RetryPolicy
 from stepguard.backends.openai import OpenAIBackend
-from stepguard.backends.retry import asked_delay
+from stepguard.backends.retry_delays import asked_delay
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, RateLimited
 from stepguard.testing import ScriptedBackend
