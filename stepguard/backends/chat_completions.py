@@ -18,7 +18,7 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import decode
 
-_READ: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
+_TOKEN_COUNTS: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
 
 
 def read_completion(
@@ -39,7 +39,7 @@ def read_completion(
     message = field(choice, "message")
     finish = field(choice, "finish_reason")
     calls = [field(call, "function", "arguments") for call in _listed(field(message, "tool_calls"))]
-    written = [field(message, name) for name in _WRITTEN] + [*calls, field(message, "function_call", "arguments")]
+    written = [field(message, name) for name in _TEXT_FIELDS] + [*calls, field(message, "function_call", "arguments")]
     usage = counted_tokens(raw, choice, Usage.estimate(asked, sum(len(str(part or "")) for part in written)))
     try:
         error = next(
@@ -76,7 +76,7 @@ def read_completion(
 
 
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
-_WRITTEN: Final = ("content", *_REASONING)
+_TEXT_FIELDS: Final = ("content", *_REASONING)
 
 
 def first_choice(raw: object) -> object:
@@ -180,7 +180,7 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     """The tokens that an endpoint counts; what it leaves out is estimated, or a limit on them would hold nothing."""
     usage = next(filter(None, (field(raw, "usage"), field(choice, "usage"), field(raw, "x_groq", "usage"))), None)
     read, written, total = (
-        next((count for name in names if (count := _count(field(usage, name)))), 0) for names in _READ
+        next((count for name in names if (count := _count(field(usage, name)))), 0) for names in _TOKEN_COUNTS
     )
     read = read or (max(0, total - written) if written else min(total, estimate.input_tokens)) or estimate.input_tokens
     written = written or max(0, total - read) or estimate.output_tokens

@@ -22,7 +22,7 @@ OPTIONS: Final[Mapping[str, object]] = {"stream": True, "stream_options": {"incl
 """The parameters of a request whose reply is streamed, with the count of its tokens at the end."""
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens")
-_DONE: Final = "[DONE]"
+_END_MARK: Final = "[DONE]"
 _LONGEST_WATCHED: Final = 100_000
 """Characters of a reply after which it is no longer asked whether it may be stopped: each time all of it is put
 together."""
@@ -114,7 +114,7 @@ class CompletionStream:
     def _take_event(self, event: ServerEvent) -> bool:
         if self._done:
             return True
-        if event.data.lstrip().startswith(_DONE):
+        if event.data.lstrip().startswith(_END_MARK):
             self._done = True
             return True
         try:

@@ -25,7 +25,7 @@ OF_INSTRUCTOR: Final = frozenset(
 _ONLY: Final[Mapping[str, Any]] = {"attempt_number": 1, "max_attempts": 1, "is_last_attempt": True}
 
 
-class _Left(BaseException):
+class _Shortcut(BaseException):
     """Leaves instructor with a reply or an error, past its retries and its logs, which look at every `Exception`."""
 
     def __init__(self, reply: object, error: Exception | None = None) -> None:
@@ -75,7 +75,7 @@ def caller(client: Any, send: Callable[..., Any], mode: Callable[[bool], str | N
         create, arguments = patched(send_once, given)
         try:
             create(**arguments)
-        except _Left as left:
+        except _Shortcut as left:
             found = left
         return _reply(found)
 
@@ -83,24 +83,24 @@ def caller(client: Any, send: Callable[..., Any], mode: Callable[[bool], str | N
         create, arguments = patched(asend_once, given)
         try:
             await create(**arguments)
-        except _Left as left:
+        except _Shortcut as left:
             found = left
         return _reply(found)
 
     return aask if is_async_client(client) else ask
 
 
-def _answered(hooks: Any, reply: object) -> _Left:
+def _answered(hooks: Any, reply: object) -> _Shortcut:
     hooks.emit_completion_response(reply)
-    return _Left(reply)
+    return _Shortcut(reply)
 
 
-def _failed(hooks: Any, error: Exception) -> _Left:
+def _failed(hooks: Any, error: Exception) -> _Shortcut:
     hooks.emit_completion_error(error, **_ONLY)
-    return _Left(None, error)
+    return _Shortcut(None, error)
 
 
-def _reply(left: _Left) -> object:
+def _reply(left: _Shortcut) -> object:
     if left.error is not None:
         raise left.error
     return left.reply

@@ -26,7 +26,7 @@ _WRITTEN_CALL: Final = re.compile(
 )
 _SHORTEST_SECRET: Final = 8
 _SECRET_VARIABLE: Final = re.compile(r"(?:API_?KEY|ACCESS_KEY|SECRET|SECRET_KEY|AUTH_TOKEN|ACCESS_TOKEN|API_TOKEN)\Z")
-_HELD: Final = (
+_SECRET_PATHS: Final = (
     *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),
     *(
         ("kwargs", "api_key"),
@@ -98,7 +98,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
     request of the error.
     """
     held: list[object] = []
-    for names in _HELD:
+    for names in _SECRET_PATHS:
         with suppress(Exception):
             held.append(field(client, *names))
     for holder, *path in (

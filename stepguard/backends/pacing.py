@@ -15,11 +15,11 @@ _BURST: Final = 20
 _BACK: Final = 0.95
 """After a rate limit the next requests come at this part of the rate at which the last ones came through ..."""
 _FEW: Final = 20
-_CUT: Final = 0.7
+_SLOWED: Final = 0.7
 """... or, where fewer than `_FEW` came through in less than a second, at this part of the rate that was held."""
 _CLEAN: Final = 100
 """So many requests bring the rate back to where the limit came, and as many again a tenth beyond, then faster."""
-_SURE: Final = 0.25
+_SAME_RATE: Final = 0.25
 """A rate that came out twice within this part of itself is taken for that of the endpoint."""
 _PAUSES: Final = 20
 """It then goes back over so many times the pause that was asked for, so that few are."""
@@ -110,9 +110,9 @@ class Pace:
             # What was measured holds the pauses, and is too low; what was held is too high.
             self._bound = min(held, math.sqrt(held * max(self._passed, 1) / max(elapsed, 1e-3)))
         else:
-            self._bound = held * _CUT / _BACK
+            self._bound = held * _SLOWED / _BACK
         # A pause costs more than a rate that is a little too low; but one that is far too low is to grow.
-        known = before != math.inf and abs(self._bound - before) <= before * _SURE
+        known = before != math.inf and abs(self._bound - before) <= before * _SAME_RATE
         self._length = max(float(_CLEAN), _PAUSES * pause * self._bound if known else 0.0)
         self._clean = self._passed = 0
         self._since = now

@@ -136,7 +136,7 @@ class RecordedBackend:
             ConfigError: the model can only be awaited.
             BackendError: the model did not answer.
         """
-        wanted = _Wanted.of(request)
+        wanted = _ReplyKey.of(request)
         backend = self._backend
         if not isinstance(backend, SyncBackend):
             found = self._find(wanted)
@@ -155,7 +155,7 @@ class RecordedBackend:
 
     async def areply(self, request: Request) -> RecordedReply:
         """The reply, without blocking the event loop; see `reply`."""
-        wanted = _Wanted.of(request)
+        wanted = _ReplyKey.of(request)
         turn_key = asyncio.get_running_loop(), wanted.key
         turn = self._awaiting.setdefault(turn_key, asyncio.Lock()) if wanted.key else nullcontext()
         async with turn:
@@ -197,7 +197,7 @@ class RecordedBackend:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _find(self, wanted: _Wanted) -> RecordedReply | None:
+    def _find(self, wanted: _ReplyKey) -> RecordedReply | None:
         kept = self._store.get(wanted.key) if wanted.key else None
         if kept is None:
             if self._backend is None:
@@ -209,7 +209,7 @@ class RecordedBackend:
             self._replayed = self._replayed + completion.usage
         return RecordedReply(completion, kept[1], replayed=True)
 
-    def _keep(self, wanted: _Wanted, completion: Completion, seconds: float) -> RecordedReply:
+    def _keep(self, wanted: _ReplyKey, completion: Completion, seconds: float) -> RecordedReply:
         with self._lock:
             self._spent = self._spent + completion.usage
         if wanted.key:
@@ -218,7 +218,7 @@ class RecordedBackend:
 
 
 @dataclass(frozen=True, slots=True)
-class _Wanted:
+class _ReplyKey:
     """What a reply belongs to, as text, and its hash; no key where equal requests are to be answered anew each time."""
 
     text: str
@@ -226,7 +226,7 @@ class _Wanted:
     asked: str
 
     @classmethod
-    def of(cls, request: Request) -> _Wanted:
+    def of(cls, request: Request) -> _ReplyKey:
         model = request.response_model
         shape = {
             "messages": [[message.role, message.content] for message in request.messages],

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-_NAMED: Final[Mapping[str, int]] = {
+_STATUS_OF_WORDS: Final[Mapping[str, int]] = {
     **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"), 429),
     **dict.fromkeys(("throttlingexception", "toomanyrequestsexception"), 429),
     **dict.fromkeys(("invalid_request_error", "invalid_argument", "failed_precondition"), 400),
@@ -59,7 +59,7 @@ def status_of(error: Exception) -> int | None:
 
 def named_status(name: str) -> int | None:
     """The status that a word means, None for one that is not known."""
-    return _NAMED.get(name.lower())
+    return _STATUS_OF_WORDS.get(name.lower())
 
 
 def headers_of(error: Exception) -> Mapping[str, Any]:

@@ -111,7 +111,7 @@ def taken_by(send: Callable[..., Any], parameters: _Parameters) -> _Parameters:
 # The vendors
 
 
-def kept(request: Request) -> tuple[int, str, str] | None:
+def cached_part(request: Request) -> tuple[int, str, str] | None:
     """Where a mark goes: the place of the last message that is kept, its text up to there and the rest of it.
 
     None where too little comes again to be worth it. What comes again with every request of a run are all messages but
@@ -136,12 +136,12 @@ def _in_blocks(message: Message, place: int, mark: _Parameters | None, cut: tupl
 
 
 def _anthropic_messages(request: Request, mark: _Parameters | None) -> _Parameters:
-    cut = None if mark is None else kept(request)
+    cut = None if mark is None else cached_part(request)
     return {"messages": [_in_blocks(each, place, mark, cut) for place, each in enumerate(request.messages)]}
 
 
 def _bedrock_messages(request: Request, mark: _Parameters | None) -> _Parameters:
-    cut = None if mark is None else kept(request)
+    cut = None if mark is None else cached_part(request)
     messages: list[_Parameters] = []
     for place, message in enumerate(request.messages):
         content: object = message.content
@@ -217,7 +217,7 @@ def _renamed(**names: str) -> Mapping[str, str]:
     return {name: called for name, called in {**_USUAL, **names}.items() if called}
 
 
-_PLAIN: Final[Mapping[str, Any]] = {}
+_NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
 _USUAL_WIRE: Final = Wire(mode="TOOLS", schema_mode=None, schema=_chat_schema)
 _LOOSE_WIRE: Final = Wire(mode="TOOLS", schema_mode=None, schema=_chat_schema, binding="json")
@@ -242,7 +242,7 @@ _WIRES: Final[Mapping[str, Wire]] = {
         messages=_anthropic_messages,
         mark={"cache_control": {"type": "ephemeral"}},
         schema=_anthropic_schema,
-        any_object=_PLAIN,
+        any_object=_NO_OPTIONS,
         least_tokens=4096,
     ),
     "genai": Wire(
@@ -260,13 +260,13 @@ _WIRES: Final[Mapping[str, Wire]] = {
         names=_renamed(seed="", timeout=""),
         messages=_bedrock_messages,
         mark={"cachePoint": {"type": "default"}},
-        any_object=_PLAIN,
+        any_object=_NO_OPTIONS,
     ),
     "cohere": Wire(finish=_cohere_options),
     "mistral": Wire(names=_renamed(seed="random_seed"), finish=_mistral_options),
-    "writer": Wire(names=_renamed(seed=""), any_object=_PLAIN),
+    "writer": Wire(names=_renamed(seed=""), any_object=_NO_OPTIONS),
     **dict.fromkeys(("vertexai", "gemini"), _OLDER_GOOGLE_WIRE),
-    "xai": Wire(names=_renamed(timeout=""), any_object=_PLAIN),
+    "xai": Wire(names=_renamed(timeout=""), any_object=_NO_OPTIONS),
     "perplexity": Wire(mode="MD_JSON", schema_mode=None, schema=_chat_schema),
     "openrouter": Wire(),
     **dict.fromkeys(("groq", "deepseek", "anyscale"), _LOOSE_WIRE),

@@ -175,7 +175,7 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
     for index, shown in enumerate(work):
         link = as_expression(plain(shown, crosses=not {"x", "X"}.intersection(step.reads)))
         link, cut = _DIGITS_GO_ON.subn(r"\1", link)
-        bare, currencies = _bare(link)
+        bare, currencies = _without_units(link)
         try:
             written = parse_expression(bare, commas_separate=True)
         except ExpressionError as error:
@@ -202,7 +202,7 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
     return None
 
 
-def _bare(link: str) -> tuple[str, frozenset[str]]:
+def _without_units(link: str) -> tuple[str, frozenset[str]]:
     """Working with percentages as the numbers they are and without its currencies; and which these are."""
     link, currencies = without_currencies(link)
     return _PERCENT.sub(_hundredth, link), currencies

@@ -25,7 +25,7 @@ from stepguard.language.values import Value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-Given = int | Fraction | Decimal | float | str
+NumberOption = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
 
 

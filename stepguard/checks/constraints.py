@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
-from stepguard.checks.built import BuiltCheck, Given, read_number_option
+from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
@@ -84,11 +84,11 @@ class Range(BuiltCheck):
 
     def __init__(
         self,
-        least: Given | None = None,
-        most: Given | None = None,
+        least: NumberOption | None = None,
+        most: NumberOption | None = None,
         *,
-        above: Given | None = None,
-        below: Given | None = None,
+        above: NumberOption | None = None,
+        below: NumberOption | None = None,
     ) -> None:
         given = {"least": least, "most": most, "above": above, "below": below}
         read = {option: read_number_option(value, option) for option, value in given.items() if value is not None}
@@ -186,9 +186,9 @@ class Holds(BuiltCheck):
         """The verdict on a relation, None where it holds."""
         shown = format_expression(tree)
         try:
-            if _worth(tree, values):
+            if _value_of(tree, values):
                 return None
-            sides = [shorten(show_value(_worth(side, values))) for side in (tree.left, tree.right)]
+            sides = [shorten(show_value(_value_of(side, values))) for side in (tree.left, tree.right)]
         except EvaluationError as error:
             cause = _undefined_anyway(tree, own, values)
             if cause is not None:
@@ -235,7 +235,7 @@ class Requires(BuiltCheck):
         for tree in self.relations:
             shown = format_expression(tree)
             try:
-                holds = _worth(tree, values)
+                holds = _value_of(tree, values)
             except EvaluationError as error:
                 return self._undecided(f"the precondition {shown} has no value: {error}", retry=False)
             if not holds:
@@ -343,7 +343,7 @@ def _has_operands(tree: Expression) -> bool:
     return next(operands_in(tree), None) is not None
 
 
-def _worth(tree: Expression, values: Mapping[str, Value]) -> Value:
+def _value_of(tree: Expression, values: Mapping[str, Value]) -> Value:
     """What an expression comes to, with or without operands."""
     return evaluate_term(tree, values) if _has_operands(tree) else evaluate(tree, values)
 
@@ -373,7 +373,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
     """Why an expression has no value whatever `own` is; None where that cannot be said."""
     if not _mentions(tree, own):
         try:
-            found = _worth(tree, values)
+            found = _value_of(tree, values)
         except EvaluationError as error:
             return str(error)
         return f"{format_expression(tree)} is not a number" if isinstance(found, bool | str) else None
@@ -383,7 +383,7 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
             return cause
     if type(tree) is Chain:
         for operator, divisor in zip(tree.operators, tree.operands[1:], strict=True):
-            if operator in ("/", "//", "%") and not _mentions(divisor, own) and _worth(divisor, values) == 0:
+            if operator in ("/", "//", "%") and not _mentions(divisor, own) and _value_of(divisor, values) == 0:
                 return f"division by zero: {shorten(format_expression(tree), 60)}"
     return None
 
@@ -394,7 +394,7 @@ def _other_mode(tree: Compare, values: Mapping[str, Value]) -> Rounding | None:
         return None
     for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
         try:
-            if _worth(_with_mode(tree, mode), values):
+            if _value_of(_with_mode(tree, mode), values):
                 return mode
         except EvaluationError:  # rounded otherwise, a divisor may be zero
             continue

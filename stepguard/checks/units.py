@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
-from stepguard.checks.built import BuiltCheck, Given, read_number_option, unit_claimed
+from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option, unit_claimed
 from stepguard.core.arguments import check_flag, check_one_of, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
@@ -41,7 +41,7 @@ from stepguard.language.values import Value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-Bare = Literal["refuse", "assume"]
+UnitlessRule = Literal["refuse", "assume"]
 """What a number without a unit is: refused, or taken to be in the expected unit."""
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -52,7 +52,7 @@ class _Measure(BuiltCheck):
 
     __slots__ = ()
     converts: bool
-    bare: Bare
+    bare: UnitlessRule
     units: tuple[str, ...]
 
     def _misfit(self, step: Step) -> str | None:
@@ -115,7 +115,7 @@ class Quantity(_Measure):
     expected: Amount | str | Expression
     unit: Unit | None
     converts: bool
-    bare: Bare
+    bare: UnitlessRule
     within: Tolerance | None
     units: tuple[str, ...]
 
@@ -125,15 +125,15 @@ class Quantity(_Measure):
         *,
         unit: str | None = None,
         convert: bool = False,
-        bare: Bare = "refuse",
-        within: Given | None = None,
+        bare: UnitlessRule = "refuse",
+        within: NumberOption | None = None,
         units: Iterable[str] = (),
     ) -> None:
         require_units()
         declared = read_declared(units)
         check_text(expected, "expected", what="text such as '5 km'", filled=True)
         check_flag(convert, "convert")
-        check_one_of(bare, get_args(Bare), "bare")
+        check_one_of(bare, get_args(UnitlessRule), "bare")
         found: Amount | str | Expression
         if unit is not None:
             found = parse_expression(expected)
@@ -227,22 +227,22 @@ class Measured(_Measure):
     least: Exact | None
     most: Exact | None
     converts: bool
-    bare: Bare
+    bare: UnitlessRule
     units: tuple[str, ...]
 
     def __init__(
         self,
         unit: str,
         *,
-        least: Given | None = None,
-        most: Given | None = None,
+        least: NumberOption | None = None,
+        most: NumberOption | None = None,
         convert: bool = False,
-        bare: Bare = "refuse",
+        bare: UnitlessRule = "refuse",
         units: Iterable[str] = (),
     ) -> None:
         require_units()
         check_flag(convert, "convert")
-        check_one_of(bare, get_args(Bare), "bare")
+        check_one_of(bare, get_args(UnitlessRule), "bare")
         declared = read_declared(units)
         put = object.__setattr__
         put(self, "units", declared)
@@ -291,6 +291,6 @@ def _unit(text: object, declared: tuple[str, ...]) -> Unit:
         raise ConfigError(f"a unit is such as 'km' or 'kg*m/s^2': {error}", option="unit") from None
 
 
-def _tolerance(within: Given) -> Tolerance:
+def _tolerance(within: NumberOption) -> Tolerance:
     amount, relative = read_number_option(within, "within")
     return Tolerance(amount, relative=relative)

@@ -16,7 +16,7 @@ from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.ledger import KEPT_STATUSES, Ledger, RunSummary, verify_ledger
 
-_SHOWN: Final = 60
+_LONGEST: Final = 60
 _DAY: Final = 86_400.0
 
 
@@ -115,8 +115,8 @@ def _row(run: RunSummary) -> tuple[str, ...]:
     written = datetime.fromtimestamp(run.updated, UTC).strftime("%Y-%m-%d %H:%M:%S")
     place = "" if run.place is None else printable(run.place)
     if run.reason is not None and run.status not in ("running", "interrupted"):
-        place = f"{place}: {shortened(printable(run.reason), _SHOWN)}"
-    named = shortened(printable(run.run_id), _SHOWN), shortened(printable(run.procedure), _SHOWN)
+        place = f"{place}: {shortened(printable(run.reason), _LONGEST)}"
+    named = shortened(printable(run.run_id), _LONGEST), shortened(printable(run.procedure), _LONGEST)
     return (*named, run.status, steps, str(run.calls), str(run.tokens), written, place)
 
 

@@ -20,7 +20,7 @@ from stepguard.policy.span_records import is_span_line
 from stepguard.policy.span_replay import read_span_conversations, replay_spans
 
 _LET_THROUGH: Final = 0
-_ASKED: Final = 1
+_WAITING: Final = 1
 _REFUSED: Final = 3
 _LONGEST: Final = 160
 
@@ -69,7 +69,7 @@ def main(options: argparse.Namespace) -> int:
         "confirmed": lambda role, before: role in options.confirmed,
         "failure": lambda content: bool(options.failure) and content.startswith(options.failure),
     }
-    first, lines = _begun(_lines(options.conversations))
+    first, lines = _peeked(_lines(options.conversations))
     calls: list[ReplayedCall] = []
     if is_span_line(first):
         for number, conversation in enumerate(read_span_conversations(lines), 1):
@@ -89,7 +89,7 @@ def main(options: argparse.Namespace) -> int:
     outcomes = {each.decision.outcome for each in calls}
     if "refuse" in outcomes:
         return _REFUSED
-    return _ASKED if "ask" in outcomes else _LET_THROUGH
+    return _WAITING if "ask" in outcomes else _LET_THROUGH
 
 
 def _lines(path: str) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _lines(path: str) -> Iterator[str]:
         raise ConfigError(f"{path} is not UTF-8 text", option="conversations") from None
 
 
-def _begun(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
+def _peeked(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
     """The first line that is not empty, and all lines."""
     passed: list[str] = []
     for line in lines:

@@ -87,7 +87,7 @@ def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
     for index, step in enumerate(procedure.steps):
         record = records.get(index)
         if record is not None:
-            yield step.id, _what(step), _cut(step.type.write(record.value)), _how(record)
+            yield step.id, _what(step), _fitted(step.type.write(record.value)), _how(record)
         elif index == stop:
             yield step.id, _what(step), "", Text(_stopped(result), style="red")
         else:
@@ -106,7 +106,7 @@ def _rows_taken(result: Result, procedure: Procedure) -> Iterator[Row]:
             continue
         step = _step_at(record.occurrence, procedure)
         value = show_value(record.value) if step is None else step.type.write(record.value)
-        yield printable(str(record.occurrence)), "" if step is None else _what(step), _cut(value), _how(record)
+        yield printable(str(record.occurrence)), "" if step is None else _what(step), _fitted(value), _how(record)
     if result.problem is not None:
         at = result.problem.occurrence
         step = _step_at(at, procedure)
@@ -122,18 +122,18 @@ def _step_at(place: Occurrence, procedure: Procedure) -> Step | None:
 def _what(step: Step) -> str:
     if step.operation is not None:
         passed = ", ".join(f"{name}={format_expression(value)}" for name, value in step.arguments)
-        return _cut(f"{step.performer} {step.operation}({passed})")
+        return _fitted(f"{step.performer} {step.operation}({passed})")
     if step.formula is None:
-        return _cut(" ".join((step.instruction or "").split()))
+        return _fitted(" ".join((step.instruction or "").split()))
     kind = step.type
     unit = f", {kind.currency or 'percent'}" if kind.kind in ("money", "percent") else ""
     places = f", {kind.places} places" if kind.places is not None else ""
     rounding = f" {kind.rounding}" if kind.rounding not in (None, "half_up") else ""
     within = f", within {kind.within}" if kind.within is not None else ""
-    return _cut(step.formula) + unit + places + rounding + within
+    return _fitted(step.formula) + unit + places + rounding + within
 
 
-def _written(answer: Value, procedure: Procedure) -> str:
+def _answer_text(answer: Value, procedure: Procedure) -> str:
     if not procedure.straight:  # what a step sets in a loop is a list behind it
         return show_value(answer)
     # The step that is the answer is most often the last one.
@@ -177,7 +177,7 @@ def _stopped(result: Result) -> str:
 
 
 def _sentence(result: Result, procedure: Procedure) -> str:
-    answer = "" if result.answer is None else f"{procedure.answer} = {_cut(_written(result.answer, procedure))}"
+    answer = "" if result.answer is None else f"{procedure.answer} = {_fitted(_answer_text(result.answer, procedure))}"
     total = f"all {result.total} steps" if result.total > 1 else "the one step"
     match result.status:
         case "verified":
@@ -212,7 +212,7 @@ def _where(result: Result) -> str:
 
 def _reason(result: Result) -> str:
     assert result.problem is not None
-    return _cut(result.problem.reason.rstrip(". "))
+    return _fitted(result.problem.reason.rstrip(". "))
 
 
 def _kept_steps(result: Result) -> str:
@@ -236,5 +236,5 @@ def _steps(count: int) -> str:
     return "step" if count == 1 else "steps"
 
 
-def _cut(text: str) -> str:
+def _fitted(text: str) -> str:
     return shortened(printable(text), _LONGEST)

@@ -73,7 +73,7 @@ def main(options: argparse.Namespace) -> int:
         raise ConfigError("--procedure is that of a run in a ledger: add --ledger", option="procedure")
     else:
         procedure = load_file(options.file)
-        run = None if options.run is None else _read(options.run)
+        run = None if options.run is None else _read_json(options.run)
     if options.html is not None:
         if options.width is not None or options.ascii:
             raise ConfigError("--width and --ascii are about text: leave them out beside --html", option="html")
@@ -96,7 +96,7 @@ def _read_kept(options: argparse.Namespace) -> RunReading:
         return read_run(ledger, options.file, procedures=given)
 
 
-def _read(path: str) -> Mapping[str, Any]:
+def _read_json(path: str) -> Mapping[str, Any]:
     try:
         text = read_text(path)
     except OSError as error:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Final, TypeGuard, TypeVar
 
-_Found = TypeVar("_Found")
+_Returned = TypeVar("_Returned")
 
 _GRACE: Final = 1.0
 """Seconds that a coroutine which was cancelled has to clean up, before it is left behind."""
@@ -52,7 +52,7 @@ def gave_up(error: BaseException) -> bool:
     return task is None or task.cancelling() == 0
 
 
-def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _Found:
+def within(seconds: float | None, call: Callable[[], _Returned], *, name: str) -> _Returned:
     """What a call returns, or raises, if it does so in time.
 
     With a limit it runs in a thread of its own, with the caller's context variables. Python cannot stop a thread: a
@@ -70,7 +70,7 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
         return call()
     if seconds <= 0:
         raise Overrun
-    outcome: list[tuple[_Found | None, BaseException | None]] = []
+    outcome: list[tuple[_Returned | None, BaseException | None]] = []
 
     def work() -> None:
         try:
@@ -93,7 +93,7 @@ def within(seconds: float | None, call: Callable[[], _Found], *, name: str) -> _
     return found  # type: ignore[return-value]
 
 
-async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: str, daemon: bool = True) -> _Found:
+async def awithin(seconds: float | None, call: Callable[[], _Returned], *, name: str, daemon: bool = True) -> _Returned:
     """As `within`, without blocking the event loop; the call always has a thread of its own.
 
     The thread keeps neither other calls waiting nor the event loop from ending, also where this is cancelled. With
@@ -104,12 +104,12 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
     if seconds is not None and seconds <= 0:
         raise Overrun
     loop = asyncio.get_running_loop()
-    outcome: asyncio.Future[tuple[_Found | None, BaseException | None]] = loop.create_future()
+    outcome: asyncio.Future[tuple[_Returned | None, BaseException | None]] = loop.create_future()
     context = contextvars.copy_context()
     given_up = threading.Event()
     context.run(_GIVEN_UP.set, given_up)
 
-    def settle(found: _Found | None, error: BaseException | None) -> None:
+    def settle(found: _Returned | None, error: BaseException | None) -> None:
         if not outcome.done():  # it is when nobody waits any more
             outcome.set_result((found, error))  # not every exception may be set
 
@@ -137,7 +137,7 @@ async def awithin(seconds: float | None, call: Callable[[], _Found], *, name: st
     return found  # type: ignore[return-value]
 
 
-async def awaited(seconds: float | None, found: Awaitable[_Found]) -> _Found:
+async def awaited(seconds: float | None, found: Awaitable[_Returned]) -> _Returned:
     """What an awaitable gives, or raises, if it does so in time.
 
     It has a task of its own, which is cancelled where the time is up or nobody waits any more. One that goes on all
@@ -152,7 +152,7 @@ async def awaited(seconds: float | None, found: Awaitable[_Found]) -> _Found:
     """
     import asyncio
 
-    async def settle() -> tuple[_Found | None, BaseException | None]:
+    async def settle() -> tuple[_Returned | None, BaseException | None]:
         try:
             return await found, None
         except BaseException as error:  # noqa: BLE001 - raised again where it is awaited; SystemExit ends the loop here

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 
 def _brought(group: str) -> Iterable[EntryPoint]:
-    return _read(group, tuple(sys.path))
+    return _entry_points(group, tuple(sys.path))
 
 
 @lru_cache(maxsize=8)
-def _read(group: str, path: tuple[str, ...]) -> Iterable[EntryPoint]:
+def _entry_points(group: str, path: tuple[str, ...]) -> Iterable[EntryPoint]:
     """What the packages on a path bring: read once, since a file of every installed package is opened for it."""
     from importlib.metadata import entry_points  # it takes longer than most of this package
 

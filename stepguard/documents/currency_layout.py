@@ -21,9 +21,9 @@ _KEY: Final = r"[\"']?,\s{0,20}[\"'][^\"'\n:]{1,20}[\"']\s?:[\s\"']{0,4}"
 """Between the values of two keys, as in JSON."""
 # `20.00 | EUR` in front belongs to the 20.00, and USD/EUR is a rate.
 _IN_FRONT: Final = re.compile(rf"(?<![\w/.])(?:{MARK})(?:(?:{_GAP}|[:=]){{1,12}}|{_KEY})\Z")
-_TAKEN: Final = re.compile(r"[0-9][^\S\n]?(?:[|(\[*_][^\S\n]?){0,3}\Z")
+_PAIR_BEFORE: Final = re.compile(r"[0-9][^\S\n]?(?:[|(\[*_][^\S\n]?){0,3}\Z")
 _PAIRED: Final = re.compile(rf"(?:{MARK})\s?(?:[/,&]|or|and)\s?\Z")  # of two amounts that follow
-_BEHIND: Final = re.compile(
+_CURRENCY_BEHIND: Final = re.compile(
     rf"(?:(?:{_GAP}|[,;]){{1,12}}(?:in )?|(?P<key>{_KEY}|\n[ \t]{{1,20}}(?:currency|ccy|curr|unit)\s?:\s?[\"']?))"
     rf"(?:{MARK})[^\S\n]*(?:[|)\].,;*_\n}}]|[\"'](?!\s?:)|\Z)"
 )
@@ -68,9 +68,9 @@ def currencies_apart(text: str, start: int, end: int, *, across: bool = True) ->
     offset = max(start - _REACH, 0 if across else text.rfind("\n", max(start - _REACH, 0), start) + 1)
     front = _IN_FRONT.search(text[offset:start])
     earlier = "" if front is None else text[max(offset + front.start() - _REACH, 0) : offset + front.start()]
-    if front is not None and not (_TAKEN.search(earlier) or _PAIRED.search(earlier)):
+    if front is not None and not (_PAIR_BEFORE.search(earlier) or _PAIRED.search(earlier)):
         found.add(marked(front))
-    behind = _BEHIND.match(text[end : end + _REACH])
+    behind = _CURRENCY_BEHIND.match(text[end : end + _REACH])
     if behind is not None and (across or behind["key"] or "\n" not in behind[0][:-1]) and "\n\n" not in behind[0]:
         found.add(marked(behind))
     return frozenset(found)

@@ -17,7 +17,7 @@ _START: Final = re.compile(  # what has no unit behind it is none, but for a tim
 )
 _WORD: Final = re.compile(r"[^\S\n]?\S+")
 _MOST_CHARACTERS: Final = 60
-_BEHIND: Final = ".,;:!?)]}\"'"
+_CLOSING_MARKS: Final = ".,;:!?)]}\"'"
 
 
 def find_measures(
@@ -40,7 +40,7 @@ def find_measures(
         at = match.start() + 1
         ends = [each.end() for each in islice(_WORD.finditer(text, match.start(), match.start() + 200), most_words)]
         for end in reversed(ends):
-            candidate = text[match.start() : end].rstrip(_BEHIND)
+            candidate = text[match.start() : end].rstrip(_CLOSING_MARKS)
             if len(candidate) > _MOST_CHARACTERS or "\n" in candidate:
                 continue
             value = known[candidate] if candidate in known else _value(candidate, read)

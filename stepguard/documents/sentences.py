@@ -22,7 +22,7 @@ _ITEM: Final = re.compile(
 _ABBREVIATION: Final = re.compile(
     r"(?<!\w)(?:[^\W\d_]|Mrs?|Ms|Drs?|Prof|St|Nr|Art|Sec|Fig|vs|cf|approx|e\.g|i\.e|z\.B|bzw|ca)\.\s+\Z"
 )
-_BEHIND: Final = re.compile(r"[^\w\n|]*(?:\|[^\w\n]*)?(?P<line>\n\s*)?(?P<next>\w?)")
+_NEXT_WORD: Final = re.compile(r"[^\w\n|]*(?:\|[^\w\n]*)?(?P<line>\n\s*)?(?P<next>\w?)")
 _BULLET: Final = re.compile(r"\s*(?:[-*+\u2022\u2013]|\(?(?:[0-9]{1,2}|[a-z]|[ivx]{1,4})[.)])\s")
 _DENIED: Final = re.compile(
     r"\b(?:not|no|never|none|without|except(?:ions?)?|exclu\w+|unless|if|void|repealed|obsolete|outdated|false|wrong)\b"
@@ -57,7 +57,7 @@ def is_whole(text: str, start: int, end: int) -> bool:
     if begun_before(text, start):
         return False
     behind = text[end : end + _REACH]
-    match = _BEHIND.match(behind)
+    match = _NEXT_WORD.match(behind)
     assert match is not None
     ended = _ENDED.search(text[max(end - 9, 0) : end]) is not None
     lines = (match["line"] or "").count("\n")

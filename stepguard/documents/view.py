@@ -69,7 +69,7 @@ _EMPHASIS: Final = re.compile(  # signs in arithmetic have a digit, a letter or 
 )
 _LONGEST: Final = 3
 """Signs of one emphasis, or of a fence; more of them stand for what is masked, such as the digits of a card."""
-_PLAIN: Final = {
+_ASCII_LOOKS: Final = {
     **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
     **{0x1D7CE + at: 0x30 + at % 10 for at in range(50)},
     **{ord(one): ord(other) for one, other in zip("￥￡￦￠﹩﹪﹣﹢", "¥£₩¢$%-+", strict=True)},
@@ -87,7 +87,7 @@ class View:
         self._maps: list[tuple[list[int], list[int]]] = []
         text = document
         if not text.isascii():
-            text = self._edited(text, _UNSEEN, lambda _: "").translate(_PLAIN)
+            text = self._edited(text, _UNSEEN, lambda _: "").translate(_ASCII_LOOKS)
         text = without_struck(text)
         if "\\" in text or "{,}" in text:
             text = self._edited(text, _GROUPED, lambda mark: "," if mark[0] == "{,}" else "\u202f")
@@ -98,7 +98,7 @@ class View:
             text = self._edited(text, _WIKI, _WikiRows().shown)
         if "<t" in text or "<T" in text:
             text = self._edited(text, _CELL_SPACE, lambda space: f"{space['tag'] or ''} ")
-        text = self._edited(text, _TAG, _shown)
+        text = self._edited(text, _TAG, _visible_mark)
         self.text: str = self._edited(text, _EMPHASIS, lambda mark: mark[0] if len(mark[0]) > _LONGEST else "")
 
     def _edited(self, text: str, pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str]) -> str:
@@ -176,7 +176,7 @@ def _keyed(mark: re.Match[str]) -> str:
     return f" {code}" if code in CODES and code.lower() not in WORD_CODES else mark[0]
 
 
-def _shown(mark: re.Match[str]) -> str:
+def _visible_mark(mark: re.Match[str]) -> str:
     if mark["entity"]:
         return html.unescape(mark[0])
     tag = mark["tag"].lower()

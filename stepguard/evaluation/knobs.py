@@ -12,7 +12,7 @@ _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTA
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
 _ITEM: Final = re.compile(r'(?:[^,"()]|"(?:[^"\\]|\\.)*"|\((?:[^"()]|"(?:[^"\\]|\\.)*")*\))+')
 _WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "none": None}
-_BARE: Final = re.compile(r"[\w+*/.-]+\Z")
+_UNQUOTED: Final = re.compile(r"[\w+*/.-]+\Z")
 
 
 def read_name(text: str) -> tuple[str, dict[str, object]] | None:
@@ -47,15 +47,15 @@ class Named:
         """What tables call it; `read_name` reads it back."""
         values: Any = self
         knobs = [
-            f"{each.name}={_written(value)}"
+            f"{each.name}={_knob_text(value)}"
             for each in dataclasses.fields(values)
             if each.repr and (value := getattr(self, each.name)) != each.default
         ]
         return f"{self.word}({', '.join(knobs)})" if knobs else self.word
 
 
-def _written(value: object) -> str:
-    if isinstance(value, str) and _BARE.match(value) and not value[:1].isdigit():
+def _knob_text(value: object) -> str:
+    if isinstance(value, str) and _UNQUOTED.match(value) and not value[:1].isdigit():
         return value
     return json.dumps(value)
 

@@ -33,10 +33,10 @@ _MAX_BITS: Final = 4_000
 _MAX_POWER: Final = 200
 _MAX_TEXT: Final = 20_000
 _MAX_PRIME: Final = 2_000
-_ODD: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "cbrt"})
-_EVEN: Final = frozenset({"cos", "cosh", "abs"})
+_ODD_FUNCTIONS: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "cbrt"})
+_EVEN_FUNCTIONS: Final = frozenset({"cos", "cosh", "abs"})
 _PRIME_ROOT: Final = re.compile(r"([0-9]+)\^\(1/([0-9]+)\)\Z")
-_PLAIN: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_SYMBOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 class TooBig(ArithmeticError):
@@ -59,7 +59,7 @@ class Quotient:
     @property
     def plain(self) -> bool:
         """Whether it is a quotient of polynomials in symbols and nothing else."""
-        return all(_PLAIN.match(name) for name in self.unknowns)
+        return all(_SYMBOL.match(name) for name in self.unknowns)
 
 
 class Canonical:
@@ -223,15 +223,15 @@ class Canonical:
         return found
 
     def _call(self, function: str, argument: Quotient) -> Quotient:
-        if not argument.over and function in _ODD:
+        if not argument.over and function in _ODD_FUNCTIONS:
             return Quotient({}, _constant(1), argument.holes)
         sign = 1
-        if function in _ODD | _EVEN and argument.over:
+        if function in _ODD_FUNCTIONS | _EVEN_FUNCTIONS and argument.over:
             first = min(argument.over)
             divisor = argument.under[min(argument.under)]
             if argument.over[first] * divisor < 0:
                 argument = Quotient({key: -value for key, value in argument.over.items()}, argument.under)
-                sign = -1 if function in _ODD else 1
+                sign = -1 if function in _ODD_FUNCTIONS else 1
         number = _number(argument)
         if function == "abs" and number is not None:
             return Quotient(_constant(-number if number < 0 else number), _constant(1))

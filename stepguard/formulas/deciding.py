@@ -210,7 +210,7 @@ class Decider:
             if order == 0:
                 sample.agreeing += 1
             elif order is not None:
-                reason = f"{_short(left)} is {_shown(one)}{_where(point)}, {_short(right)} is {_shown(other)}"
+                reason = f"{_short(left)} is {_value_text(one)}{_where(point)}, {_short(right)} is {_value_text(other)}"
                 return sample.ended(Deduction("no", reason))
             elif _narrow(one) and _narrow(other):
                 sample.agreeing += 1
@@ -334,7 +334,7 @@ def _short(tree: Formula) -> str:
     return shorten(format_formula(tree), 60)
 
 
-def _shown(value: Value) -> str:
+def _value_text(value: Value) -> str:
     if isinstance(value, Interval):
         return f"about {(value.low + value.high) / 2:.9g}"
     return shorten(format_exact(value), 40)

@@ -290,7 +290,7 @@ def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[Value], 
     return apply
 
 
-def _odd(call: Callable[[float], float]) -> Callable[[Value], Value]:
+def _odd_monotone(call: Callable[[float], float]) -> Callable[[Value], Value]:
     return lambda value: 0 if value == 0 else _monotone(call, enclose(value))
 
 
@@ -354,9 +354,9 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {
     "tan": _tan,
     "asin": _arc(math.asin, falling=False),
     "acos": _arc(math.acos, falling=True),
-    "atan": _odd(math.atan),
-    "sinh": _odd(math.sinh),
+    "atan": _odd_monotone(math.atan),
+    "sinh": _odd_monotone(math.sinh),
     "cosh": _cosh,
-    "tanh": _odd(math.tanh),
+    "tanh": _odd_monotone(math.tanh),
     "factorial": _factorial,
 }

@@ -17,7 +17,7 @@ from stepguard.language.numerals import exact
 _REACH: Final = 30
 _PER_UNIT: Final = 16
 _HALVINGS: Final = 40
-_NEAR: Final = 1e-6
+_TOLERANCE: Final = 1e-6
 
 
 def missed_solution(tree: Formula, variable: str, known: Sequence[Formula]) -> float | None:
@@ -30,7 +30,7 @@ def missed_solution(tree: Formula, variable: str, known: Sequence[Formula]) -> f
         if before is None or behind is None or before * behind >= 0:
             continue
         found = _narrowed(tree, variable, low, high, before)
-        if found is not None and not any(abs(found - place) < _NEAR for place in places):
+        if found is not None and not any(abs(found - place) < _TOLERANCE for place in places):
             return found
     return None
 

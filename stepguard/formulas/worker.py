@@ -29,7 +29,16 @@ _START_SECONDS: Final = 60.0
 """How long a worker may take to load sympy: it does so once, and machines are slow."""
 _MEMORY: Final = 1 << 30
 _SCRIPT: Final = Path(__file__).with_name("sympy_worker.py")
-_KEPT: Final = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG", "LC_ALL")
+_PASSED_VARIABLES: Final = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "LANG",
+    "LC_ALL",
+)
 _MAX_ANSWER: Final = 1 << 20
 
 
@@ -47,7 +56,7 @@ class _Worker:
     def __init__(self, memory: int | None) -> None:
         if getattr(sys, "frozen", False) or not sys.executable:
             raise WorkerFailed("this program has no Python interpreter to start a worker process with")
-        environment = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        environment = {name: os.environ[name] for name in _PASSED_VARIABLES if name in os.environ}
         # What can be imported here can be imported there. Nothing else of the environment is handed on: no keys.
         environment |= {
             "PYTHONPATH": os.pathsep.join(map(os.path.abspath, filter(None, sys.path))),

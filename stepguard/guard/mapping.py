@@ -56,11 +56,11 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
 
 def _frame_rows(frame: _Frame, names: list[str]) -> Iterator[BatchRow]:
     for number, (label, *cells) in enumerate(frame.itertuples(name=None)):
-        inputs = {name: _plain(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
+        inputs = {name: _cell_value(cell) for name, cell in zip(names, cells, strict=True) if not _is_missing(cell)}
         yield BatchRow(number, label, inputs)
 
 
-def _plain(cell: Any) -> object:
+def _cell_value(cell: Any) -> object:
     """A cell as a value: pandas has no dates, and writes one as the midnight it begins with."""
     if type(cell).__name__ == "Timestamp" and cell.tzinfo is None and cell == cell.normalize():
         return cell.date()

@@ -71,7 +71,7 @@ _NUMBER: Final = lazy_pattern(
     rf"|[0-9]{{1,3}}(?:[{GROUPING}][0-9]{{3}})+(?:[.,][0-9]+)?(?![0-9])|[0-9][0-9.,]*|(?<!\.)\.[0-9]+)"
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
-_BEHIND: Final = lazy_pattern(amount_back(strict=False))
+_AMOUNT_BACK: Final = lazy_pattern(amount_back(strict=False))
 _NEXT: Final = lazy_pattern(rf"{_BLANKS}?[0-9]")
 _CODE_BEFORE: Final = lazy_pattern(rf"\b({CODE}){_BLANKS}?\Z")
 _ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:(?P<sign>{SIGN})|\b(?:{CODE})) ?\( ?\Z")
@@ -209,7 +209,7 @@ def _front(text: str, match: re.Match[str]) -> tuple[int, bool] | None:
 
 def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, int] | None:
     """The scale and the unit of an amount, and where it ends with them; None where its units contradict each other."""
-    behind = _BEHIND.match(text, end)
+    behind = _AMOUNT_BACK.match(text, end)
     assert behind is not None
     units = units_in_front(match)
     marked, followed = bool(units), _NEXT.match(text, behind.end()) is not None

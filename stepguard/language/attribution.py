@@ -75,7 +75,7 @@ _SPOKEN: Final = lazy_pattern(
     r"[*_ ]{0,4}:[*_]{0,2} *(?:(?:so|the|my|our|final) ){0,3}\Z",
     re.IGNORECASE,
 )
-_SAID: Final = lazy_pattern(
+_SPEECH: Final = lazy_pattern(
     rf"\b{_SPEAKER}(?: (?:sometimes|often|always|usually|also|may|might|once))?"
     r" (?:say|says|said|claims?|claimed|wrote|writes?|thinks?|thought|states?|stated|suggests?|suggested"
     r"|believes?)(?: that)?[,:]?(?: the| my| an?)? *\Z"
@@ -121,14 +121,14 @@ _ANOTHER: Final = lazy_pattern(
     re.IGNORECASE,
 )
 
-_HELD: Final = (
+_HOLDER: Final = (
     r"(?:box(?:ed (?:answer|value|number|result))?|numbers?|tags?|(?:final )?(?:answer|value|result|solution|guess))"
 )
 _BOXED_BY_ANOTHER: Final = lazy_pattern(
-    rf"(?:\b{_OWNER}(?: (?:own|final|last|first|boxed))? {_HELD}|\b{_HELD} (?:of|by|from) {_THE}{_SPEAKER}"
-    rf"|\b(?:theirs|hers|yours|his)|\bnot (?:my|our|the|an?) (?:final )?{_HELD})"
+    rf"(?:\b{_OWNER}(?: (?:own|final|last|first|boxed))? {_HOLDER}|\b{_HOLDER} (?:of|by|from) {_THE}{_SPEAKER}"
+    rf"|\b(?:theirs|hers|yours|his)|\bnot (?:my|our|the|an?) (?:final )?{_HOLDER})"
     r"[\s*_$]*(?:[:=\uff1a]|(?:is|was|says|said|reads|contains|holds|shows|goes)\b)?[\s*_$:]*\Z"
-    rf"|\bin(?:to)? {_OWNER} {_HELD}\b[^.!?\n]{{0,20}}\Z"
+    rf"|\bin(?:to)? {_OWNER} {_HOLDER}\b[^.!?\n]{{0,20}}\Z"
     r"|(?:\be\.g\.|\bfor (?:example|instance)|\bsuch as|\blike(?: this| so)?|\b(?:format|template|syntax|sample)"
     r"|(?:^|[.!?;:\n] *)(?:please )?(?:write|put|give|return|enclose|box|state)"
     r" (?:it|that|this|(?:your|the) [^.:\n]{1,30}?) (?:as|like|in the form))[\s*_$]*[,:]?[\s*_$]*\Z"
@@ -153,7 +153,7 @@ def attributed_before(said: str) -> bool:
     Args:
         said: what stands in front, as far as it matters.
     """
-    return any(pattern.search(said) is not None for pattern in (_LABELLED, _SPOKEN, _SAID))
+    return any(pattern.search(said) is not None for pattern in (_LABELLED, _SPOKEN, _SPEECH))
 
 
 def attributed_after(behind: str) -> bool:

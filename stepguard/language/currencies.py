@@ -219,13 +219,13 @@ def other_currency(text: str, start: int, end: int) -> NamedCurrency | None:
     """
     front = _FRONT.search(text, max(start - 15, 0), start)
     if front is not None and (not front["name"] or front["name"].casefold() in _IN_FRONT):
-        return NamedCurrency(_meant(front), front.start(), end)
+        return NamedCurrency(_code_of_mark(front), front.start(), end)
     back = _BACK.match(text, end)
     if back is None:
         return None
     name = (back["name"] or "").casefold()
     if not name or name in _SHARED or name in _SMALL_CODES:
-        return NamedCurrency(country_behind(text, back.end()) or _meant(back), start, back.end())
+        return NamedCurrency(country_behind(text, back.end()) or _code_of_mark(back), start, back.end())
     longer = _BACK_OF.match(text, end) if name in _FIRST_WORDS else None
     if longer is None or longer["name"].casefold() not in _SHARED:
         return None
@@ -252,7 +252,7 @@ def part_behind(text: str, end: int) -> str | None:
     return name if len(name) > 1 and _SHARED.get(name) == frozenset() else None
 
 
-def _meant(mark: re.Match[str]) -> str:
+def _code_of_mark(mark: re.Match[str]) -> str:
     if sign := mark["sign"]:
         return SIGNS.get(sign, sign)
     if mark["wide"]:

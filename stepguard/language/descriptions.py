@@ -131,7 +131,7 @@ def steers(words: str) -> str | None:
     found = _words(words)
     if not found or words.rstrip().endswith("?"):
         return None
-    text, leading = " ".join(found), next(_told(found), found[0])
+    text, leading = " ".join(found), next(_after_sequence_words(found), found[0])
     control = next((word for word in found if word in CONTROL | DOUBTFUL), None)
     if leading in _STEERING:
         return leading
@@ -166,11 +166,15 @@ def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) ->
         del found[0]  # such as `at least 5`
     if place == "text":
         return _loose(words, found, own, spoken, tests=tests)
-    leading = next(_told(found), found[0] if found else "")
+    leading = next(_after_sequence_words(found), found[0] if found else "")
     if place != "comment" and leading in (CONTROL | LEADING | SEQUENCE) - (spoken - CONTROL | {"whether"}):
         return leading
     control = _control(words, found, own, spoken)
-    return control if control is not None or place == "comment" else _changed(list(_told(found)), own, spoken)
+    return (
+        control
+        if control is not None or place == "comment"
+        else _changed(list(_after_sequence_words(found)), own, spoken)
+    )
 
 
 def _words(text: str) -> list[str]:
@@ -186,7 +190,7 @@ def _words(text: str) -> list[str]:
 
 def _control(words: str, found: list[str], own: _Names, spoken: frozenset[str]) -> str | None:
     for word, behind in pairwise([*found, ""]):
-        bare = word if word.isascii() else _bare(word)
+        bare = word if word.isascii() else _without_accents(word)
         negated = word.endswith("nt") and word[:-2] in UNSURE
         if (word in CONTROL or bare in CONTROL or negated) and word not in spoken:
             return word
@@ -205,7 +209,7 @@ def _control(words: str, found: list[str], own: _Names, spoken: frozenset[str]) 
     return None if match is None else match[0]
 
 
-def _bare(word: str) -> str:
+def _without_accents(word: str) -> str:
     return "".join(each for each in unicodedata.normalize("NFKD", word) if not unicodedata.combining(each))
 
 
@@ -242,7 +246,7 @@ class _Names:
         return word in self.words or word in self._begun or any(word[:size] in self.words for size in sizes)
 
 
-def _told(found: list[str]) -> Iterator[str]:
+def _after_sequence_words(found: list[str]) -> Iterator[str]:
     return dropwhile(lambda word: word in SEQUENCE, found)
 
 
@@ -264,7 +268,7 @@ def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *,
     for match in _SIGNS.finditer(words):
         if not (tests and match[0] in _COMPARING) and unicodedata.category(match[0]) not in ("Sc", "Mn", "Mc"):
             return match[0]
-    told = list(_told(found))
+    told = list(_after_sequence_words(found))
     if not told:
         return words
     head = told[0]

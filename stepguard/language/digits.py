@@ -125,11 +125,11 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
             return part
         if not 0 < part < 1 or not (over + under).strip().isdigit():
             raise ValueRefused("a mixed number, or a product with a fraction", text=text)
-        return _whole(latex[1], text) + part
+        return _whole_part(latex[1], text) + part
     if _VULGAR.search(body):
         part = vulgar_fraction(body[-1])
         whole = body[:-1].strip()
-        return part if not whole else part + _whole(whole, text)
+        return part if not whole else part + _whole_part(whole, text)
     power = _POWER.match(body)
     if power:
         if (power["open"] or "") + (power["close"] or "") not in ("", "()", "{}"):
@@ -147,11 +147,11 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
             raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
         if len(numerator) == 3:
             raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
-        return _whole(whole.strip(), text) + fraction
+        return _whole_part(whole.strip(), text) + fraction
     return _decimal(body, decimal, text)
 
 
-def _whole(body: str, text: str) -> int:
+def _whole_part(body: str, text: str) -> int:
     if not (body.isascii() and body.isdigit()):
         raise ValueRefused("the whole part of a mixed number must be plain digits", text=text)
     if len(body) > MAX_DIGITS:

@@ -257,7 +257,7 @@ class Table:
     def _key_of(self, kind: ValueType, value: Value, key: str) -> Any:
         plain = to_exact(value)
         if isinstance(plain, Amount) and kind.unit is not None:
-            return _plain(kind.convert(plain))
+            return _comparable_key(kind.convert(plain))
         texts = kind.kind in ("text", "one_of")
         if not (type(plain) in (int, Fraction) if kind.numeric else type(plain) is str if texts else kind.holds(plain)):
             raise InexactError(f"the key {key} of the table {self.name} is {kind}, not {named_kind(value)}")
@@ -305,7 +305,7 @@ def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
     written = kind.write(value)
     if isinstance(value, str) and (value.lower() == OTHERWISE or value.startswith('"') or value != value.strip()):
         written = json.dumps(value, ensure_ascii=False)
-    return (_plain(value),), written
+    return (_comparable_key(value),), written
 
 
 def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
@@ -331,10 +331,10 @@ def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
 def _bound(kind: ValueType, text: str) -> Any:
     if kind.kind == "percent" and "%" not in text:
         raise ValueRefused("a percentage needs its sign", text=text)
-    return _plain(kind.read(text))
+    return _comparable_key(kind.read(text))
 
 
-def _plain(value: Value) -> Any:
+def _comparable_key(value: Value) -> Any:
     """A value as keys are compared: a number by its worth, an amount by its number in the unit of the key."""
     return value.value if isinstance(value, Amount) else to_exact(value)
 

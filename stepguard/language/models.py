@@ -111,7 +111,7 @@ def _why(error: Exception) -> str:
 
 def _argument(annotation: object, kind: ValueType, value: Value) -> object:
     """A value as a field of a class is to be given it."""
-    bare = _bare(annotation)
+    bare = _unannotated(annotation)
     if type(value) in (int, Fraction, Decimal) and kind.numeric:
         number = exact(Fraction(cast("int | Fraction | Decimal", value)))
         if bare is float:
@@ -133,7 +133,7 @@ def _decimal(number: int | Fraction) -> Decimal:
     return Decimal(shown)
 
 
-def _bare(annotation: object) -> Any:
+def _unannotated(annotation: object) -> Any:
     return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 

@@ -53,7 +53,7 @@ _SMALLER_WORDS: Final = (
     "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?"
     "|(?:ten|hundred|thousand|million)ths?|halves|thirds|quarters"
 )
-_APART: Final = (
+_SEPARATED: Final = (
     rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?)"
 )
 """What may stand between a number and the word for thousands or millions that belongs to it."""
@@ -66,8 +66,8 @@ _GOES_ON: Final = lazy_pattern(
     rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    rf"|{_APART}(?:{_LARGER})"
-    rf"|{_APART}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
+    rf"|{_SEPARATED}(?:{_LARGER})"
+    rf"|{_SEPARATED}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
     rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
     rf"|(?<=[.,][0-9]{{2}}){_BLANKS}(?-i:[HS]|OD|O/D)(?={_BLANKS}*(?:\n|\||\Z))"
@@ -99,7 +99,7 @@ _NEGATED: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """In front of a number, what makes it another one: below zero, a root, part of a fraction."""
-_EACH: Final = lazy_pattern(r"/[a-z]+(?![\w/-])")
+_PER_UNIT: Final = lazy_pattern(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
 
 _SMALLER_UNITS: Final = (
@@ -159,7 +159,7 @@ _AMOUNT_BEHIND: Final = lazy_pattern(
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
-_REST: Final = lazy_pattern(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
+_NUMBER_TAIL: Final = lazy_pattern(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 """What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
 _SHORT_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
 _SHORT: Final = lazy_pattern(r"(?<![0-9])[0-9]{1,3}\Z")
@@ -206,7 +206,7 @@ def may_be_signed(before: str) -> bool:
 
 def joined_behind(text: str, end: int, *, unit: bool) -> bool:
     """Whether a number is part of what stands right behind it; ``$0.75/share`` is an amount with its `unit`."""
-    return _GLUED_BEHIND.match(text, end) is not None and not (unit and _EACH.match(text, end))
+    return _GLUED_BEHIND.match(text, end) is not None and not (unit and _PER_UNIT.match(text, end))
 
 
 def number_goes_on(text: str, end: int, *, money: bool) -> bool:
@@ -242,7 +242,7 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
     """
     if begins_amount(text, start, end):
         before = text[max(start - 40, 0) : start]
-        if _NUMBER_BEFORE.search(before) or (_REST.match(text, start) and _SHORT_BEFORE.search(before)):
+        if _NUMBER_BEFORE.search(before) or (_NUMBER_TAIL.match(text, start) and _SHORT_BEFORE.search(before)):
             return False
         if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(before):
             return False

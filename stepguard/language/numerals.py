@@ -107,7 +107,7 @@ _PLAIN_INTEGER: Final = lazy_pattern(r"[-+]?[0-9]{1,300}\Z")
 _PLAIN_DECIMAL: Final = lazy_pattern(r"[0-9.][0-9.,]*")
 _PLAIN_POINT: Final = lazy_pattern(r"(?P<whole>-?[0-9]{1,150})\.(?P<part>[0-9]{1,150})\Z")
 _STRICT: Final = lazy_pattern(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
-_NAMED: Final = lazy_pattern(
+_WITH_UNIT: Final = lazy_pattern(
     r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
     r"(?P<scale>[\u4e07\u842c\u5104\u4ebf\ub9cc\uc5b5])?"
 )
@@ -147,7 +147,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = F
         raise ValueRefused(f"too long for a number ({len(text)} characters)", text=text)
     body = _strip_markup(text.strip()).translate(_SIGNS)
     try:
-        return _whole(body, decimal, text)
+        return _strict_numeral(body, decimal, text)
     except ZeroDivisionError:
         raise ValueRefused("undefined: division by zero", text=text) from None
     except ValueRefused:
@@ -157,7 +157,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = F
         return found
 
 
-def _whole(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
+def _strict_numeral(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
     match = _STRICT.fullmatch(body)
     if match is None or (match["sign"] and match["inner"]):
         raise ValueRefused(why_not(body), text=text)
@@ -177,7 +177,7 @@ def _whole(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
 
 
 def _by_name(body: str, decimal: Literal[".", ","]) -> Numeral | None:
-    match = _NAMED.match(body)
+    match = _WITH_UNIT.match(body)
     name = None if match is None else other_currency(body, match.start("number"), match.end())
     if match is None or name is None or name.start > match.end("sign") or name.end < len(body):
         return None

@@ -146,10 +146,10 @@ _DENIAL: Final = lazy_pattern(
     r")\s{0,9}(?:[.!,;)\n]|\Z)|\s{0,3}(?:[\u2717\u2718\u274c\u2612]|[Xx](?=\s*(?:\n|\Z)))",
     re.IGNORECASE,
 )
-_PLAIN: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
+_AMOUNT: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
 _CONTRAST: Final = lazy_pattern(
-    rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_PLAIN}"
-    rf"(?:(?: or| nor|,? and not|,? not) {_PLAIN}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
+    rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_AMOUNT}"
+    rf"(?:(?: or| nor|,? and not|,? not) {_AMOUNT}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
     re.IGNORECASE,
 )
 _NUMBERS: Final = lazy_pattern(r"[0-9][0-9.,]*(?<![.,])")

@@ -36,27 +36,27 @@ def read_structure(kind: ValueType, text: str, *, order: DateOrder | None = None
     except ValueError as error:
         form = "array" if kind.items is not None else "object"
         raise ValueRefused(f"a JSON {form} was expected ({error})", text=text) from None
-    return _read(kind, data, "", order)
+    return _read_node(kind, data, "", order)
 
 
-def _read(kind: ValueType, data: object, place: str, order: DateOrder | None) -> Value:
+def _read_node(kind: ValueType, data: object, place: str, order: DateOrder | None) -> Value:
     if kind.items is not None:
         if not isinstance(data, list):
-            raise _refused(f"a list was expected, found {_named(data)}", place, data)
+            raise _refused(f"a list was expected, found {_kind_of_data(data)}", place, data)
         _check_length(len(data), place)
-        return tuple(_read(kind.items, each, f"{place}[{index}]", order) for index, each in enumerate(data))
+        return tuple(_read_node(kind.items, each, f"{place}[{index}]", order) for index, each in enumerate(data))
     if kind.record is not None:
         if not isinstance(data, JsonObject):
             raise _refused(f"an object with the fields of {kind.record.name} was expected", place, data)
         if data.repeated:
             raise _refused(f"the key {min(data.repeated)!r} stands twice", place, data)
         _check_keys(kind.record, data, place)
-        read = {key: _read(inner, data[key], f"{place}.{key}", order) for key, inner in kind.record.fields}
+        read = {key: _read_node(inner, data[key], f"{place}.{key}", order) for key, inner in kind.record.fields}
         return _validated(kind.record, Record(read), place)
     if isinstance(data, bool) and kind.kind == "boolean":
         return data
     if not isinstance(data, str):
-        raise _refused(f"a value of type {kind} was expected, found {_named(data)}", place, data)
+        raise _refused(f"a value of type {kind} was expected, found {_kind_of_data(data)}", place, data)
     if isinstance(data, JsonNumber) and not (kind.numeric or kind.kind == "text"):
         raise _refused(f"a value of type {kind} was expected, found a number", place, data)
     if not encodable(data):
@@ -199,7 +199,7 @@ def _check_length(length: int, place: str) -> None:
         raise _refused(f"a list of {length} values, at most {MAX_ITEMS} are read", place, [])
 
 
-def _named(data: object) -> str:
+def _kind_of_data(data: object) -> str:
     if data is None:
         return "null"
     if isinstance(data, bool):
@@ -214,10 +214,10 @@ def _named(data: object) -> str:
 def _refused(reason: str, place: str, data: object) -> ValueRefused:
     where = place.removeprefix(".")
     # An inner error has its own place already; this one only says which value it is about.
-    return ValueRefused(f"{where}: {reason}" if where else reason, text=_shown(data))
+    return ValueRefused(f"{where}: {reason}" if where else reason, text=_data_text(data))
 
 
-def _shown(data: object) -> str:
+def _data_text(data: object) -> str:
     if isinstance(data, str):
         return str(data)
     return "a list" if isinstance(data, list | tuple) else "an object" if isinstance(data, Mapping) else repr(data)[:60]

@@ -40,7 +40,7 @@ class Operand(Name):
     name: str = field(init=False)
 
 
-def _named(operand: Operand, text: str) -> None:
+def _set_name(operand: Operand, text: str) -> None:
     object.__setattr__(operand, "name", text)
 
 
@@ -58,7 +58,7 @@ class LiteralTerm(Operand):
 
     def __post_init__(self) -> None:
         shown = json.dumps(self.value, ensure_ascii=False) if isinstance(self.value, str) else show_value(self.value)
-        _named(self, shown if self.text is None else self.text)
+        _set_name(self, shown if self.text is None else self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ class Field(Operand):
     key: str
 
     def __post_init__(self) -> None:
-        _named(self, f"{_tight(self.of)}.{self.key}")
+        _set_name(self, f"{_tight(self.of)}.{self.key}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Item(Operand):
     keys: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _named(self, f"{_tight(self.of)}[{', '.join(map(format_expression, self.keys))}]")
+        _set_name(self, f"{_tight(self.of)}[{', '.join(map(format_expression, self.keys))}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Aggregate(Operand):
             text += f" for {self.variable} in {_tight(self.over)}"
         if self.where is not None:
             text += f" where {format_expression(self.where)}"
-        _named(self, f"({text})" if self.variable is not None else text)
+        _set_name(self, f"({text})" if self.variable is not None else text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Choice(Operand):
 
     def __post_init__(self) -> None:
         then, condition, otherwise = map(format_expression, (self.then, self.condition, self.otherwise))
-        _named(self, f"({then} if {condition} else {otherwise})")
+        _set_name(self, f"({then} if {condition} else {otherwise})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +133,7 @@ class Member(Operand):
     of: Expression
 
     def __post_init__(self) -> None:
-        _named(self, f"({_tight(self.member)} in {_tight(self.of)})")
+        _set_name(self, f"({_tight(self.member)} in {_tight(self.of)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class ListTerm(Operand):
     items: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _named(self, f"[{', '.join(map(format_expression, self.items))}]")
+        _set_name(self, f"[{', '.join(map(format_expression, self.items))}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class RecordTerm(Operand):
             key if isinstance(value, Name) and value.name == key else f"{key}: {format_expression(value)}"
             for key, value in self.fields
         )
-        _named(self, f"{{{', '.join(shown)}}}")
+        _set_name(self, f"{{{', '.join(shown)}}}")
 
 
 def _tight(tree: Expression) -> str:

@@ -82,10 +82,10 @@ _LATEX: Final = lazy_pattern(
 )
 _BRACE: Final = lazy_pattern(r"\\.|[{}\n]")
 _DEEPEST: Final = 20
-_NAMED: Final = lazy_pattern(
+_SUBSCRIPT: Final = lazy_pattern(
     r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
-_WHOLE: Final = lazy_pattern(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
+_INTEGER_BEFORE: Final = lazy_pattern(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
 _DECIMAL: Final = lazy_pattern(r"(?<![\w.,])[0-9]{1,12}\.[0-9]{0,12}\Z")
 _DIGITS: Final = lazy_pattern(r"[0-9]{1,300}\Z")
 _SUBSCRIPTS: Final = str.maketrans("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089", "0123456789")
@@ -102,7 +102,7 @@ _WORDS: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _AMPERSAND: Final = lazy_pattern(r"&(?=[ ]{0,3}=)|(?<==)&")
-_SPOKEN: Final = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
+_WORD_OPERATORS: Final = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
 
 _MIXED: Final = lazy_pattern(
     rf"(?<![\w.,)\]^])(?<![0-9)\]] )(?:(?P<whole>[0-9]{{1,9}}) ?)?(?P<vulgar>[{VULGAR}])(?!\w| ?(?:\^|\*\*|!))"
@@ -170,7 +170,7 @@ def plain(text: str, *, crosses: bool = True) -> str:
     if "\r" in body:
         body = body.replace("\r", " ") if "\n" in body else body.replace("\r", "\n")
     if "\\" in body or "{" in body:
-        body = _NAMED.sub(_unbraced, body)
+        body = _SUBSCRIPT.sub(_unbraced, body)
         body = _LATEX_GROUPS.sub(lambda found: re.sub(r"\{,\}|\\,", ",", found[0]).rjust(len(found[0])), body)
         body = _Latex(body).part(0, len(body), 0)
     if "&" in body:
@@ -179,7 +179,7 @@ def plain(text: str, *, crosses: bool = True) -> str:
         body = _without_bold(body)
     if crosses:
         body = _CROSS.sub(_times, body)
-    return _WORDS.sub(_spoken, body)
+    return _WORDS.sub(_spoken_operator, body)
 
 
 def as_expression(text: str) -> str:
@@ -258,7 +258,7 @@ class _Latex:
         insides, last = group
         shown = [self.part(*inside, depth + 1).strip() for inside in insides]
         if command in FRACTIONS:
-            whole = _WHOLE.search(self.body, max(at, first - 12), first)
+            whole = _INTEGER_BEFORE.search(self.body, max(at, first - 12), first)
             if whole is not None and (mixed := self.mixed(whole, shown, last)) is not None:
                 return whole.start(), last, mixed.rjust(last - whole.start())
             under = shown[1] if _DIGITS.match(shown[1]) else f"({shown[1]})"
@@ -344,5 +344,5 @@ def _times(found: re.Match[str]) -> str:
     return found[0] if number == "0" else f"{number}*"  # 0x10 is no product
 
 
-def _spoken(found: re.Match[str]) -> str:
-    return _pad(_SPOKEN[found.lastgroup] if found.lastgroup else " *", found)
+def _spoken_operator(found: re.Match[str]) -> str:
+    return _pad(_WORD_OPERATORS[found.lastgroup] if found.lastgroup else " *", found)

@@ -91,7 +91,7 @@ Kind = Literal[
 ]  # fmt: skip
 
 _KINDS: Final[tuple[str, ...]] = get_args(Kind)
-_WRITTEN: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
+_SCALAR_KINDS: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
 NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
 """The kinds whose values are numbers."""
 _SCALAR: Final = frozenset({*NUMERIC, "boolean", "one_of", "text"})
@@ -200,7 +200,7 @@ class ValueType:
             return cls(kind="list", items=cls.parse(text[behind.end() :], records=records))
         if records is not None and (record := records.get(text.strip())) is not None:
             return cls(kind="record", record=record)
-        kind, given = type_parts(text, _WRITTEN)
+        kind, given = type_parts(text, _SCALAR_KINDS)
         return cls(kind=cast(Kind, kind), **given)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
@@ -337,7 +337,7 @@ class ValueType:
         """
         if self.structured:
             return accept_structure(self, value)
-        value = _plain(value)
+        value = _python_scalar(value)
         if self.kind in MEASURES:
             return accept_measure(self, value)
         if isinstance(value, str):
@@ -408,7 +408,7 @@ class ValueType:
             raise ValueRefused(reason, text=text) from None
 
 
-def _plain(value: object) -> object:
+def _python_scalar(value: object) -> object:
     """What a scalar of another package is in Python; numpy is not imported for it."""
     if isinstance(value, str):
         return str.__str__(value)  # also of a subclass, such as that of numpy

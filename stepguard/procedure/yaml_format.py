@@ -103,7 +103,7 @@ STEP: Final = (
 )
 _NOT_TEXT: Final = ("reads", "checks", "with", "expression")
 _FOR_EACH: Final = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(\S.*)\Z", re.DOTALL)
-_BARE: Final = re.compile(r"[-+.0-9]|(?:true|false)\Z")
+_UNQUOTED: Final = re.compile(r"[-+.0-9]|(?:true|false)\Z")
 _NUMBER: Final = re.compile(r"[-+]?[0-9]{1,100}(\.[0-9]{1,100})?\Z")
 _TRUTH: Final = {"true": True, "false": False}
 
@@ -179,7 +179,7 @@ def _input(line: int, name: str, node: Any) -> InputLine:
     if default is None:
         return InputLine(line, name, kind, None)
     text = text_of(default, "default")
-    quoted = default.style is not None or not (kind is None or _BARE.match(text))
+    quoted = default.style is not None or not (kind is None or _UNQUOTED.match(text))
     return InputLine(line, name, kind, LiteralTerm(text) if quoted else _expression(default, "default"))
 
 
@@ -210,7 +210,7 @@ def _table(name: str, node: Any) -> TableBlock:
 def _statement(node: Any) -> RawStatement:
     at = line_of(node)
     if node.id == "scalar":
-        return _written(text_of(node, "a step"), at)
+        return _statement_line(text_of(node, "a step"), at)
     keys = [key.value for key, _ in node.value] if node.id == "mapping" else []
     if "if" in keys:
         entries = mapping_of(node, "if", IF)
@@ -240,7 +240,7 @@ def _statement(node: Any) -> RawStatement:
     if len(keys) == 1 and keys[0] not in STEP:
         # `- total: decimal(2) = a + b` is a mapping to YAML, and a line of the language to its reader.
         key, value = node.value[0]
-        return _written(f"{text_of(key, 'a step')}: {text_of(value, 'a step')}", at)
+        return _statement_line(f"{text_of(key, 'a step')}: {text_of(value, 'a step')}", at)
     return _step(node)
 
 
@@ -254,7 +254,7 @@ def _block(node: Any) -> tuple[RawStatement, ...]:
     return tuple(map(_statement, sequence_of(node, "a block")))
 
 
-def _written(text: str, line: int) -> RawStatement:
+def _statement_line(text: str, line: int) -> RawStatement:
     """A statement in a line of the language."""
     try:
         items = parse_items(text)

@@ -25,7 +25,7 @@ from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, Deviation
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.replies.partial import complete_entries, is_runaway
-from stepguard.replies.text import Found, NoObject, find_object, one_of_all
+from stepguard.replies.text import NoObject, SearchResult, find_object, one_of_all
 from stepguard.replies.thinking import Unclosed, without_thinking
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat)
         elif repeated := _nested_repeat(found[step.id]):
             failed = Deviation("malformed", step.id, f"the key {shorten(repeated)!r} stands twice in its entry")
         else:
-            claim = _made(step, reply_format.claim(step, found[step.id]))
+            claim = _claim_of(step, reply_format.claim(step, found[step.id]))
             if isinstance(claim, Claim):
                 claims.append(claim)
                 continue
@@ -155,7 +155,7 @@ def _claims(found: JsonObject, steps: Sequence[Step], reply_format: ReplyFormat)
     return Reading(tuple(claims), tuple(deviations))
 
 
-def _made(step: Step, given: object) -> Claim | Deviation:
+def _claim_of(step: Step, given: object) -> Claim | Deviation:
     """What a reply format made of an entry.
 
     Raises:
@@ -219,7 +219,7 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     if not completion.tool_calls:
         return content.deviation if isinstance(content, NoObject) else content
     # Words beside a tool call may hold no answer, but not another one.
-    found: list[Found] = [] if isinstance(content, NoObject) else [content]
+    found: list[SearchResult] = [] if isinstance(content, NoObject) else [content]
     found += [find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
     answers: list[JsonObject] = []
     for each in found:
@@ -229,7 +229,7 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
     return one_of_all(answers)
 
 
-def _refuse_unread_call(completion: Completion, content: Found, ids: list[str]) -> None:
+def _refuse_unread_call(completion: Completion, content: SearchResult, ids: list[str]) -> None:
     """Raise where the answer is a tool call that the server should have read, and did not.
 
     Raises:
@@ -255,7 +255,7 @@ _MARK: Final = (
     r"|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:functions\.)?{name}\"\s{{0,9}},\s{{0,9}}\"(?:arguments|parameters|input)\"\s{{0,9}}:"
     r"|^\s{{0,9}}\**Action:?\**\s{{0,9}}:?\s{{0,9}}{name}\b|^\s{{0,9}}\[?{name}\(\w"
 )
-_SHOWN: Final = 60
+_EXCERPT: Final = 60
 
 
 def find_unread_call(text: str, tool: str) -> str | None:
@@ -268,7 +268,7 @@ def find_unread_call(text: str, tool: str) -> str | None:
     call = _pattern(tool).search(text)
     if call is None or not isinstance(without_thinking(text[: call.start()]), str):
         return None
-    return text[call.start() : call.start() + _SHOWN]
+    return text[call.start() : call.start() + _EXCERPT]
 
 
 @lru_cache(maxsize=16)

@@ -48,7 +48,7 @@ class NoObject:
     deviation: Deviation
 
 
-Found = JsonObject | Deviation | NoObject
+SearchResult = JsonObject | Deviation | NoObject
 
 
 def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
@@ -58,7 +58,7 @@ def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
     return Deviation("malformed", None, "the reply holds several answers that differ")
 
 
-def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> Found:
+def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> SearchResult:
     """The one object in a text that answers the steps, or why there is none.
 
     Args:
@@ -90,7 +90,7 @@ def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> Found:
     return _search(spoken, ids)
 
 
-def _cut_off(body: str, reason: str) -> Found:
+def _cut_off(body: str, reason: str) -> SearchResult:
     deviation = Deviation("truncated", None, reason)
     return deviation if body else NoObject(deviation)
 
@@ -114,7 +114,7 @@ def _inside_fence(body: str) -> str | None:
     return body[opening.end() : -len(opening[1])].strip()
 
 
-def _search(spoken: str, ids: list[str]) -> Found:
+def _search(spoken: str, ids: list[str]) -> SearchResult:
     asked = frozenset(ids)
     full: list[JsonObject] = []
     partial: list[JsonObject] = []

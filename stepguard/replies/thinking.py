@@ -16,8 +16,8 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.strict_json import decode_at
 
-_LEFT: Final = "<\uff1c\u2039\xab\u27e8\u3008\u300a\u25c1\u25c0\u3010\u3014\u27e6"
-_RIGHT: Final = ">\uff1e\u203a\xbb\u27e9\u3009\u300b\u25b7\u25b6\u3011\u3015\u27e7"
+_OPENERS: Final = "<\uff1c\u2039\xab\u27e8\u3008\u300a\u25c1\u25c0\u3010\u3014\u27e6"
+_CLOSERS: Final = ">\uff1e\u203a\xbb\u27e9\u3009\u300b\u25b7\u25b6\u3011\u3015\u27e7"
 _BAR: Final = "|\uff5c\u2502\u2503\u2223\u2758\xa6"
 _TRIM: Final = "[%$#@!*_:.~^&+-]{0,2}"
 _NAME: Final = r"[^\W\d_][\w.:\u2581-]{0,60}+"
@@ -25,9 +25,9 @@ _NAME: Final = r"[^\W\d_][\w.:\u2581-]{0,60}+"
 # Every repetition is bounded or possessive, so the scan is linear.
 _MARKS: Final = (
     rf"(?P<channel><[{_BAR}]channel[{_BAR}]>\s{{0,9}}(?P<to>\w{{1,40}})(?:[^<>]|<\|constrain\|>){{0,99}}<\|message\|>)"
-    rf"|(?P<mark>[{_LEFT}](?P<slash>/?\s?)(?P<bar>[{_BAR}]{{0,2}})(?P<slashed>/?){_TRIM}(?P<name>{_NAME})"
-    rf"(?P<more>(?:[\s=/][^<>]{{0,200}}?)?){_TRIM}(?P<bars>[{_BAR}]{{0,2}})[{_RIGHT}])"
-    rf"|(?P<torn>[{_LEFT}][{_BAR}]{{0,2}}(?P<stem>{_NAME}))"
+    rf"|(?P<mark>[{_OPENERS}](?P<slash>/?\s?)(?P<bar>[{_BAR}]{{0,2}})(?P<slashed>/?){_TRIM}(?P<name>{_NAME})"
+    rf"(?P<more>(?:[\s=/][^<>]{{0,200}}?)?){_TRIM}(?P<bars>[{_BAR}]{{0,2}})[{_CLOSERS}])"
+    rf"|(?P<torn>[{_OPENERS}][{_BAR}]{{0,2}}(?P<stem>{_NAME}))"
     r"|(?P<bracket>[\[{(*](?P<ended>/?)(?P<called>[^\W\d_][\w-]{2,40}+)[\]})*](?!\())"
     r"|(?P<comment><!--|-->)"
 )

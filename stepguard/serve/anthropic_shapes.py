@@ -27,7 +27,7 @@ _SAME: Final[Mapping[str, str]] = {
     "max_tokens": "max_tokens",
 }
 """What means the same to chat completions, by its name there, and is judged there."""
-_READ: Final = frozenset({"model", "messages", "system", "metadata", "temperature", "top_p"})
+_READ_FIELDS: Final = frozenset({"model", "messages", "system", "metadata", "temperature", "top_p"})
 _KINDS: Final = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -59,7 +59,7 @@ class Messages:
             more["user"] = about["user_id"]
         if more:
             arguments["extra_body"] = more
-        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _READ))
+        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _READ_FIELDS))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         usage = _input(finished) | {"output_tokens": finished.usage.output_tokens}

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 SHORTEST: Final = 8
 """A shorter text is a word like others, such as ``ollama`` or ``dummy``, and no secret."""
 
-_SHOWN: Final = 4
+_TELLING_LETTERS: Final = 4
 """So many letters of a key tell which it is."""
 _LONGEST: Final = 1000
 """A longer one is looked for as it is, and encoded as a whole: a pattern of it would take long to make."""
@@ -42,7 +42,7 @@ class Mask:
         self._plain: Final = tuple(form for each in known for form in _encoded(each))
         patterns = [b"".join(map(_spelled, each)) for each in known if spelled and len(each) <= _LONGEST]
         if parts:
-            shown = (re.escape(each[:_SHOWN].encode()) for each in known if len(each) >= 4 * _SHOWN)
+            shown = (re.escape(each[:_TELLING_LETTERS].encode()) for each in known if len(each) >= 4 * _TELLING_LETTERS)
             patterns.extend(_PART % each for each in shown)
         self._patterns: Final = [re.compile(each) for each in patterns]
         # A character may be written as \\u002d; what is shown in part is bounded by its pattern.

@@ -22,13 +22,13 @@ _RESERVED: Final = 64
 """Files that the process has open anyway, and some more."""
 _LAST_WORDS_SECONDS: Final = 5.0
 """An application that gives a caller up has this time for its own end of it."""
-_TOLD: Final = (
+_BUSY_BODY: Final = (
     b'{"error": {"message": "this server has as many connections as it takes on: come again later", '
     b'"type": "rate_limit_error", "param": null, "code": "server_busy"}}'
 )
 _FULL: Final = (
     b"HTTP/1.1 429 Too Many Requests\r\ncontent-type: application/json\r\nretry-after: 1\r\nconnection: close\r\n"
-    b"content-length: %d\r\n\r\n%b" % (len(_TOLD), _TOLD)
+    b"content-length: %d\r\n\r\n%b" % (len(_BUSY_BODY), _BUSY_BODY)
 )
 
 

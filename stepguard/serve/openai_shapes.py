@@ -10,7 +10,7 @@ from stepguard.integrations.chat.messages import read_arguments
 from stepguard.serve.errors import HttpProblem
 from stepguard.serve.shapes import ChatRequest, Finished, Parameters, error_body, sse, unknown_parameters
 
-_KNOWN: Final = frozenset(
+_KNOWN_PARAMETERS: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "modalities", "n", "response_format", "seed", "stream", "stream_options"}
     | {"audio", "function_call", "functions", "logprobs", "parallel_tool_calls", "prediction", "stop", "tool_choice"}
     | {"tools", "top_logprobs", "web_search_options"}
@@ -34,9 +34,9 @@ class Chat:
         )
 
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
-        known = {name: value for name, value in body.items() if name in _KNOWN and value is not None}
+        known = {name: value for name, value in body.items() if name in _KNOWN_PARAMETERS and value is not None}
         # All others go with every call, also those that only this upstream knows.
-        more = {name: body[name] for name in unknown_parameters(body, _KNOWN, ("model", "messages"))}
+        more = {name: body[name] for name in unknown_parameters(body, _KNOWN_PARAMETERS, ("model", "messages"))}
         return Parameters({**known, "extra_body": more} if more else known)
 
     def answer(self, finished: Finished) -> dict[str, Any]:

@@ -17,10 +17,10 @@ from stepguard.serve.metrics import Metrics
 from stepguard.serve.shapes import Shape, usage_of
 from stepguard.serve.upstream import Upstream, response_headers
 
-_DONE: Final = b"[DONE]"
-_KEPT: Final = 2**20
+_END_MARK: Final = b"[DONE]"
+_READ_BYTES: Final = 2**20
 """Bytes of an answer that are kept, and of a line of a stream, to read in them what it cost."""
-_HELD: Final = 2**16
+_AWAITED_BYTES: Final = 2**16
 """Bytes of an answer that is no stream that are waited for before any is handed on."""
 _QUOTED: Final = 2000
 
@@ -47,7 +47,12 @@ async def passed(call: HttpCall, upstream: Upstream, response: Any, shape: Shape
     parts = _parts(upstream, response)
     # What breaks at once, or is short and breaks, is an error with a status of its own.
     first = await anext(parts, b"")
-    while shape is not None and kind == "application/json" and len(first) < _HELD and (part := await anext(parts, b"")):
+    while (
+        shape is not None
+        and kind == "application/json"
+        and len(first) < _AWAITED_BYTES
+        and (part := await anext(parts, b""))
+    ):
         first += part
     reading = None if shape is None else _Reading(shape, events=kind == "text/event-stream")
 
@@ -98,7 +103,7 @@ async def composed(
     status: int = response.status_code
     if status >= 400:
         return await _error(call, upstream, response)
-    found = read_object(await _whole(upstream, response, limits.answer)) if 200 <= status < 300 else None
+    found = read_object(await _whole_body(upstream, response, limits.answer)) if 200 <= status < 300 else None
     if found is None or not answers(found):
         raise unreadable(f"the upstream answered with status {status} and what is no list of models")
     body = json.dumps(change(found), ensure_ascii=False).encode("utf-8", "surrogatepass")
@@ -123,7 +128,7 @@ async def _parts(upstream: Upstream, response: Any) -> AsyncIterator[bytes]:
                 yield part
 
 
-async def _whole(upstream: Upstream, response: Any, most: int) -> bytes:
+async def _whole_body(upstream: Upstream, response: Any, most: int) -> bytes:
     body = bytearray()
     async for part in _parts(upstream, response):
         body += part
@@ -135,7 +140,7 @@ async def _whole(upstream: Upstream, response: Any, most: int) -> bytes:
 async def _error(call: HttpCall, upstream: Upstream, response: Any) -> Response:
     """An error as it came; one in a form of its own, or in none, is raised in that of the protocol."""
     status: int = response.status_code
-    body = await _whole(upstream, response, _KEPT)
+    body = await _whole_body(upstream, response, _READ_BYTES)
     found = read_object(body)
     if 400 <= status < 600 and found is not None and isinstance(found.get("error"), Mapping):
         return _response(Response(body, status), response, as_it_is=False)
@@ -185,7 +190,7 @@ class _Reading:
     def see(self, part: bytes) -> None:
         """A part is handed on."""
         if not self.events:
-            if len(self._buffer) + len(part) <= _KEPT:
+            if len(self._buffer) + len(part) <= _READ_BYTES:
                 self._buffer += part
             else:
                 self._lost = True
@@ -195,7 +200,7 @@ class _Reading:
             self._see_line(bytes(self._buffer) + line)
             self._buffer.clear()
             self._lost = False
-        if len(self._buffer) + len(rest) <= _KEPT:
+        if len(self._buffer) + len(rest) <= _READ_BYTES:
             self._buffer += rest
         else:
             self._lost = self.ended = True  # nobody here can tell what such a line is
@@ -213,7 +218,7 @@ class _Reading:
         if self._lost or not line.startswith(b"data:"):
             return
         data = line[5:].strip()
-        if data == _DONE:
+        if data == _END_MARK:
             self.ended = True
         elif (found := read_object(data)) is not None:
             if found.get("error") or self._shape.ends(found):

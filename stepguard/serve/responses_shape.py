@@ -27,7 +27,9 @@ _MORE: Final = (
     "prompt_cache_retention",
 )
 """What goes with every call."""
-_READ: Final = frozenset({"model", "input", "instructions", "stream_options", "text", "reasoning", "max_output_tokens"})
+_READ_FIELDS: Final = frozenset(
+    {"model", "input", "instructions", "stream_options", "text", "reasoning", "max_output_tokens"}
+)
 _LAST: Final = frozenset({"response.completed", "response.incomplete", "response.failed", "error"})
 
 
@@ -61,7 +63,7 @@ class Responses:
                 more[called] = holder[name]
         if more:
             arguments["extra_body"] = more
-        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _MORE, _READ))
+        return Parameters(arguments, unknown_parameters(body, _REFUSED, _SAME, _MORE, _READ_FIELDS))
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         return response_body(finished.completion, id=finished.id)

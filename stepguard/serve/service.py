@@ -45,8 +45,8 @@ MESSAGES: Final = Messages()
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PAUSE: Final = 10.0
 """Seconds between two lines of the log that tell of refusals of one kind."""
-_OURS: Final = ("procedure", "inputs")
-_SAID: Final = ("messages", "input", "prompt", "system", "instructions")
+_OWN_FIELDS: Final = ("procedure", "inputs")
+_MESSAGE_FIELDS: Final = ("messages", "input", "prompt", "system", "instructions")
 
 Work = Callable[[HttpCall, Charge], Awaitable[Response]]
 
@@ -200,7 +200,7 @@ class Service:
         def change(found: dict[str, Any]) -> dict[str, Any]:
             if asked:
                 return {**found, "id": asked}
-            guarded = [_named(each, name) for name in sorted(self._procedures) for each in found["data"]]
+            guarded = [_model_entry(each, name) for name in sorted(self._procedures) for each in found["data"]]
             return {**found, "data": [*found["data"], *guarded]}
 
         def answers(body: Mapping[str, Any]) -> bool:
@@ -247,7 +247,9 @@ class Service:
         if not all(model is None or isinstance(model, str) for model in models):
             raise wrong_request("the model is named by a text", code="invalid_json", param="model")
         procedures = {split_model(model or "", self._procedures)[0] for model in models}
-        if len(procedures) > 1 or not body.twice.keys().isdisjoint(_OURS if self._trusts_none else _OURS + _SAID):
+        if len(procedures) > 1 or not body.twice.keys().isdisjoint(
+            _OWN_FIELDS if self._trusts_none else _OWN_FIELDS + _MESSAGE_FIELDS
+        ):
             raise wrong_request("what the request asks stands in it twice", code="invalid_json")
 
     # One request
@@ -342,7 +344,7 @@ class _Endpoint:
         await self.service.serve(HttpCall(scope, receive, send, self.service.limits), self)
 
 
-def _named(model: Mapping[str, Any], procedure: str) -> dict[str, Any]:
+def _model_entry(model: Mapping[str, Any], procedure: str) -> dict[str, Any]:
     """The entry of a model behind a procedure."""
     owner = {"owned_by": "stepguard"} if "owned_by" in model else {}
     return {**model, "id": f"{procedure}@{model['id']}", **owner}

@@ -31,7 +31,7 @@ _HOP: Final = frozenset(
         *("te", "trailer", "transfer-encoding", "upgrade"),
     }
 )
-_OURS: Final = _HOP | {"host", "content-length", "expect", "accept-encoding"}
+_OWN_HEADERS: Final = _HOP | {"host", "content-length", "expect", "accept-encoding"}
 _HARMLESS: Final = frozenset(
     {
         *("accept", "accept-language", "anthropic-beta", "anthropic-version", "content-encoding", "content-type"),
@@ -176,7 +176,7 @@ class Upstream:
 
     def _headers(self, request: Request) -> list[Header]:
         named = {name.strip().lower() for name in request.headers.get("connection", "").split(",")}
-        given = [each for each in request.headers.items() if each[0] not in _OURS | named]
+        given = [each for each in request.headers.items() if each[0] not in _OWN_HEADERS | named]
         if self._own_keys:
             given = [each for each in given if each[0] in _HARMLESS or each[0].startswith("x-stainless-")]
         if self._key is not None:

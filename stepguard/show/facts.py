@@ -25,7 +25,7 @@ from stepguard.results.view import AttemptView, ProblemView, ResultView, StepVie
 
 _EXAMPLES: Final = 8
 """So many occurrences of a step are shown for themselves, and so many more that were not accepted at once."""
-_SHOWN: Final = 3
+_MOST_SHOWN: Final = 3
 _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
 _DIGITS: Final = 9
@@ -76,7 +76,9 @@ class SiteFacts:
     def unlike(self) -> list[StepView]:
         """Those that are shown beside the first few: more than one try, or not the support that most have."""
         most = self.supports.most_common(1)[0][0]
-        return [done for done in (*self.examples[_SHOWN:], *self.notable) if _retried(done) or done.support != most]
+        return [
+            done for done in (*self.examples[_MOST_SHOWN:], *self.notable) if _retried(done) or done.support != most
+        ]
 
     @property
     def weakest(self) -> str:

@@ -60,7 +60,7 @@ class _Glyphs:
     none: str
 
 
-_DRAWN: Final = _Glyphs("│ ", "┊ ", "●", "◇", "↻", "▣", "■", "✓", "~", "✗", "·")
+_UNICODE: Final = _Glyphs("│ ", "┊ ", "●", "◇", "↻", "▣", "■", "✓", "~", "✗", "·")
 _ASCII: Final = _Glyphs("| ", ": ", "o", "<>", "@", "#", "=", "+", "~", "X", "-")
 GLYPHS: Final = "│┊●◇↻▣■✓✗·"
 """The characters beside ASCII that a picture is drawn with."""
@@ -104,7 +104,7 @@ def draw_lines(
     check_procedure(procedure)
     check_count(width, "width", least=_LEAST)
     facts = None if run is None else read_run(procedure, run, standing)
-    signs = _ASCII if ascii_only else _DRAWN
+    signs = _ASCII if ascii_only else _UNICODE
     return _Drawing(procedure, facts, width, signs, ascii_only=ascii_only).whole()
 
 

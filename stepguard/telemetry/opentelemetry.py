@@ -155,7 +155,7 @@ class OpenTelemetry(Hooks):
 
     def started(self, run: Run, /) -> None:
         """Begin the span of a run, in the context of its caller."""
-        name = _named(run.label)
+        name = _span_name(run.label)
         attributes: _Attributes = {
             "stepguard.run.id": run.id,
             "gen_ai.operation.name": "invoke_workflow",
@@ -223,7 +223,7 @@ class OpenTelemetry(Hooks):
                 span.span.set_attribute("stepguard.attempts.dropped", going.dropped)
             if (stopped := _STOPPED.get(result.status)) is not None:
                 place = result.problem.occurrence if result.problem else None
-                where = "" if place is None else f" at step {_named(str(place)) if span.named else place.index}"
+                where = "" if place is None else f" at step {_span_name(str(place)) if span.named else place.index}"
                 span.span.set_attribute("error.type", _error_type(result, stopped))
                 self._fail(span.span, f"{result.status}{where}")
         span.end()
@@ -242,7 +242,7 @@ class OpenTelemetry(Hooks):
         if self._content:
             sent = ask.request.messages
             prompt = "\n\n".join(f"{message.role}: {message.content[: self._longest]}" for message in sent)
-            attributes["stepguard.prompt"] = self._cut(prompt)
+            attributes["stepguard.prompt"] = self._encodable(prompt)
         parent = self._trace.set_span_in_context(going.span.span)
         span = self._tracer.start_span("stepguard.attempt", context=parent, attributes=attributes)
         going.attempts[ask.occurrences[0].index] = _Span(span, self._events, going.span.named)
@@ -254,15 +254,15 @@ class OpenTelemetry(Hooks):
             attributes: _Attributes = {
                 "stepguard.attempt.number": attempt.number,
                 "stepguard.attempt.outcome": attempt.outcome,
-                "stepguard.rung": _named(attempt.rung),
+                "stepguard.rung": _span_name(attempt.rung),
                 "stepguard.steps.committed": attempt.committed,
                 "stepguard.tokens.input": attempt.usage.input_tokens,
                 "stepguard.tokens.output": attempt.usage.output_tokens,
             }
             if self._content and attempt.text is not None:
-                attributes["stepguard.reply"] = self._cut(attempt.text)
+                attributes["stepguard.reply"] = self._encodable(attempt.text)
             if self._content and attempt.error is not None:
-                attributes["stepguard.error"] = self._cut(attempt.error)
+                attributes["stepguard.error"] = self._encodable(attempt.error)
             if attempt.outcome == "error":
                 attributes["error.type"] = error or _outside(attempt.error) or "_OTHER"
                 self._fail(span.span, "no reply that could be used")
@@ -278,7 +278,7 @@ class OpenTelemetry(Hooks):
             "stepguard.step.tries": record.tries,
         }
         if self._content:
-            attributes["stepguard.step.value"] = self._cut(show_value(record.value))
+            attributes["stepguard.step.value"] = self._encodable(show_value(record.value))
         self._verdict(span, label, (verdict.reason for verdict in record.verdicts), attributes)
 
     def _add_deviations(self, span: _Span, attempt: Attempt) -> None:
@@ -291,7 +291,7 @@ class OpenTelemetry(Hooks):
 
     def _verdict(self, span: _Span, label: str, reasons: Iterable[str], attributes: _Attributes) -> None:
         if self._content and (explanation := "; ".join(reason for reason in reasons if reason)):
-            attributes["gen_ai.evaluation.explanation"] = self._cut(explanation)
+            attributes["gen_ai.evaluation.explanation"] = self._encodable(explanation)
         span.add(
             {
                 "gen_ai.evaluation.name": "stepguard.step",
@@ -317,21 +317,23 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.cost"] = float(result.cost)
         if problem is not None:
             if named:
-                attributes["stepguard.problem.step"] = _named(str(problem.occurrence))
+                attributes["stepguard.problem.step"] = _span_name(str(problem.occurrence))
             attributes["stepguard.problem.index"] = problem.occurrence.index
             if problem.deviation is not None:
                 attributes["stepguard.problem.kind"] = problem.deviation.kind
             if self._content:
-                attributes["stepguard.problem.reason"] = self._cut(problem.reason)
+                attributes["stepguard.problem.reason"] = self._encodable(problem.reason)
         if self._content and result.answer is not None:
-            attributes["stepguard.answer"] = self._cut(show_value(result.answer))
+            attributes["stepguard.answer"] = self._encodable(show_value(result.answer))
         return attributes
 
     def _values_text(self, values: Mapping[str, Any]) -> str:
-        return self._cut("\n".join(f"{name} = {show_value(value)[: self._longest]}" for name, value in values.items()))
+        return self._encodable(
+            "\n".join(f"{name} = {show_value(value)[: self._longest]}" for name, value in values.items())
+        )
 
-    def _cut(self, text: str) -> str:
-        return _cut(text, self._longest)
+    def _encodable(self, text: str) -> str:
+        return _encodable(text, self._longest)
 
     def _fail(self, span: Span, why: str) -> None:
         span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, why))
@@ -381,15 +383,15 @@ class _Trace:
 
 
 def _where(place: Occurrence, *, named: bool) -> _Attributes:
-    attributes: _Attributes = {"stepguard.step.id": _named(str(place))} if named else {}
+    attributes: _Attributes = {"stepguard.step.id": _span_name(str(place))} if named else {}
     return {**attributes, "stepguard.step.index": place.index}
 
 
-def _named(name: str) -> str:
-    return _cut(name, _NAME_LENGTH)
+def _span_name(name: str) -> str:
+    return _encodable(name, _NAME_LENGTH)
 
 
-def _cut(text: str, length: int) -> str:
+def _encodable(text: str, length: int) -> str:
     cut = text if len(text) <= length else f"{text[: max(0, length - 3)]}..."[:length]
     # Lone surrogates can be sent by no exporter.
     return cut.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -29,7 +29,7 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_reply
 from stepguard.testing.plants import SURPLUS, Due, Plant
-from stepguard.testing.working import completion_of, work_out, written
+from stepguard.testing.working import completion_of, reply_value, work_out
 from stepguard.testing.wrong_values import wrong_value
 
 _ANSWER_KEYS: Final = ("final_answer", "answer", "result", "solution")
@@ -136,7 +136,7 @@ class _Planting:
         for step in steps:
             work, value = work_out(step, state, self._answers) or ("0 + 0", 0)
             state[step.id] = value
-            fields.append((step.id, self._format.answer(step, work, written(step, value))))
+            fields.append((step.id, self._format.answer(step, work, reply_value(step, value))))
         return fields
 
     def _spoilt(self, plant: Plant, fields: _Fields, rest: _Fields, entry: _Entry) -> Completion:
@@ -179,7 +179,7 @@ def _json(fields: _Fields) -> str:
 
 def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyFormat) -> Iterator[_Entry]:
     """The entries that may show a failure at a step, the most natural first."""
-    shown = written(step, value)
+    shown = reply_value(step, value)
     right = reply_format.answer(step, work, shown)
     match due.plant.failure:
         case "truncated" | "empty" | "refused":
@@ -191,17 +191,17 @@ def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyF
         case "malformed":
             yield _Entry((None,), value)
         case "self_correction":
-            wrong = written(step, next(_wrong_values(step, value, due.time), value))
+            wrong = reply_value(step, next(_wrong_values(step, value, due.time), value))
             if not step.type.structured:
                 yield _Entry((reply_format.answer(step, work, f"{wrong}, wait, {shown}"),), value)
             yield _Entry((reply_format.answer(step, work, wrong),), value, taken_back=right)
         case "wrong_value":
             for each in _wrong_values(step, value, due.time):
-                yield _Entry((reply_format.answer(step, work, written(step, each)),), each)
+                yield _Entry((reply_format.answer(step, work, reply_value(step, each)),), each)
         case "wrong_operand":
             for other in _other_operands(work, due.time) if step.expression is not None else ():
                 believed = _value_of(step, other, value)
-                yield _Entry((reply_format.answer(step, other, written(step, believed)),), believed)
+                yield _Entry((reply_format.answer(step, other, reply_value(step, believed)),), believed)
         case "unfaithful_work":
             for other in (f"{work} + 0", ""):  # it comes to the same, or is not there
                 yield _Entry((reply_format.answer(step, other, shown),), value)

@@ -15,7 +15,7 @@ from stepguard.procedure.steps import Step
 
 SURPLUS: Final = ("extra_step", "premature_answer", "wrong_order")
 """What is said too much and never used: every step that was asked is answered all the same."""
-_WHOLE: Final = ("truncated", "empty", "refused")
+_WHOLE_REPLY: Final = ("truncated", "empty", "refused")
 """What leaves nothing of a reply to read."""
 
 
@@ -95,7 +95,7 @@ class Plants:
                 else:
                     continue
                 failure = self._plants[found[-1]].failure
-                if isinstance(failure, BackendError) or failure in _WHOLE:
+                if isinstance(failure, BackendError) or failure in _WHOLE_REPLY:
                     found = found[-1:]
                 if failure not in SURPLUS:
                     break

@@ -17,7 +17,7 @@ from stepguard.replies.formats import EquationFormat
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
 from stepguard.testing.slips import Failure, ModelSlips, Slips, draw_failure
-from stepguard.testing.working import completion_of, work_out, written
+from stepguard.testing.working import completion_of, reply_value, work_out
 from stepguard.testing.wrong_values import wrong_value
 
 _DEFAULT: Final = Slips()
@@ -185,12 +185,12 @@ class _SimulatedReply:
         work, value = found
         if step.expression is None and not callable(self.answers.get(step.id)):
             state[step.id] = value
-            return work, written(step, value)
+            return work, reply_value(step, value)
         believed = self._slip_value(step, work, value, read)
         if step.expression is not None and self.slipped(slips.unfaithful_work):
             work = f"{show_value(believed)} + 0"
         state[step.id] = believed
-        shown = written(step, believed)
+        shown = reply_value(step, believed)
         if self.slipped(slips.self_correction) and not step.type.structured:  # an object has no room for it
             shown = f"{self.chance.randint(-99, 99)}, wait, {shown}"
         return work, shown
@@ -230,7 +230,7 @@ class _SimulatedReply:
     def _made_up(self, step: Step, state: dict[str, Value]) -> tuple[Step, str, str]:
         """The line of a step that nobody asked for; `state` takes its result in place of that of `step`."""
         state[step.id] = wrong_value(step.type, state[step.id], self.chance)
-        return Step("t_extra", instruction="made up"), step.id, written(step, state[step.id])
+        return Step("t_extra", instruction="made up"), step.id, reply_value(step, state[step.id])
 
     def _json(self, lines: list[tuple[Step, str, str]]) -> str:
         slips, chance = self.slips, self.chance
@@ -263,7 +263,7 @@ class _SimulatedReply:
             rows.append(f"Answer: {lines[-1][2]}")
             if way == "self_correction":
                 step = lines[-1][0]
-                other = written(step, wrong_value(step.type, self.believed[step.id], self.chance))
+                other = reply_value(step, wrong_value(step.type, self.believed[step.id], self.chance))
                 rows += ["Wait, that is not right.", f"Answer: {other}"]
         return "\n".join(rows)
 

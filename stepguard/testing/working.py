@@ -15,7 +15,7 @@ from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step
 
-_DONE = "done"
+_DONE_WORD = "done"
 
 
 def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, object]) -> tuple[str, Value] | None:
@@ -39,11 +39,11 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     if step.expression is None:
         # In the rounds of a loop a step has other names, and the answers are those to the step as it is written.
         name = step.origin.step.id if step.origin is not None and step.id not in answers else step.id
-        answer = answers.get(name, _DONE)
+        answer = answers.get(name, _DONE_WORD)
         if callable(answer):
             return _carried_out(step, values, answer)
         try:
-            return "as asked", step.type.accept(answer) if name in answers else _DONE
+            return "as asked", step.type.accept(answer) if name in answers else _DONE_WORD
         except ValueRefused as error:
             raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
     if step.id in answers:
@@ -59,7 +59,7 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
 
 def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., object]) -> tuple[str, Value] | None:
     try:
-        work = "; ".join(f"{name} is {_told(values[name])}" for name in step.reads) or "as asked"
+        work = "; ".join(f"{name} is {_value_words(values[name])}" for name in step.reads) or "as asked"
         found = answer(values)
     except (LookupError, TypeError, ValueError):
         return None
@@ -71,12 +71,12 @@ def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., 
         raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
 
 
-def _told(value: Value) -> str:
+def _value_words(value: Value) -> str:
     text = show_value(value).replace("\n", " ")  # a line of working is one line
     return text if len(text) <= LONG_TEXT else shorten(text, LONG_TEXT)  # nobody works on a document by copying it
 
 
-def written(step: Step, value: Value) -> str:
+def reply_value(step: Step, value: Value) -> str:
     """A value as a reply writes it."""
     # What is made up need not be of the step's type.
     return value if isinstance(value, str) else step.type.write(value)

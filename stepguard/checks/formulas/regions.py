@@ -29,7 +29,7 @@ _MAX_HALVINGS: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
-class _Cut:
+class _Boundary:
     """A point of the number line: a rational number, a root, or a bound that lies between two numbers."""
 
     low: Fraction
@@ -57,9 +57,9 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
             return Deduction("no", f"the bound {shorten(format_formula(bound), 60)} is no number")
         if bound not in bounds:
             bounds.append(bound)
-    cuts: list[_Cut] = []
+    cuts: list[_Boundary] = []
     for _, chart in charts:
-        cuts += [_Cut(root.low, root.high, root) for root in chart.roots]
+        cuts += [_Boundary(root.low, root.high, root) for root in chart.roots]
     placed = _placed(cuts, bounds, question)
     if isinstance(placed, Deduction):
         return placed
@@ -92,7 +92,7 @@ def _number_text(value: Fraction) -> str:
     return format_exact(value) if value.denominator < 1000 else f"about {format_exact(round(value, 9))}"
 
 
-def _cut_text(cut: _Cut) -> str:
+def _cut_text(cut: _Boundary) -> str:
     """The number that a cut is, exactly where it is a simple fraction."""
     root = None if cut.root is None else cut.root.narrowed(_NARROW)
     low, high = (cut.low, cut.high) if root is None else (root.low, root.high)
@@ -103,7 +103,7 @@ def _cut_text(cut: _Cut) -> str:
     return _number_text(near)
 
 
-def _holds(chart: SignChart, operator: str, cut: _Cut) -> bool:
+def _holds(chart: SignChart, operator: str, cut: _Boundary) -> bool:
     if cut.low == cut.high:
         return chart.holds(operator, exact(cut.low))
     for root in chart.roots:
@@ -134,9 +134,11 @@ def _same_root(one: RealRoot, other: RealRoot) -> bool:
     raise TooBig
 
 
-def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: FormulaQuestion) -> list[_Cut] | Deduction:
+def _placed(
+    cuts: Sequence[_Boundary], bounds: Sequence[Formula], question: FormulaQuestion
+) -> list[_Boundary] | Deduction:
     """All cuts in ascending order, each number once, with the bounds that they are."""
-    merged: list[_Cut] = []
+    merged: list[_Boundary] = []
     for cut in cuts:
         assert cut.root is not None
         if not any(each.root is not None and _same_root(each.root, cut.root) for each in merged):
@@ -156,14 +158,16 @@ def _placed(cuts: Sequence[_Cut], bounds: Sequence[Formula], question: FormulaQu
     return Deduction("open", "the order of the bounds was not decided")
 
 
-def _halved(cut: _Cut) -> _Cut:
+def _halved(cut: _Boundary) -> _Boundary:
     if cut.root is None:
         return cut
     root = cut.root.refined()
-    return _Cut(root.low, root.high, root, cut.bounds)
+    return _Boundary(root.low, root.high, root, cut.bounds)
 
 
-def _place(bound: Formula, index: int, cuts: Sequence[_Cut], question: FormulaQuestion) -> list[_Cut] | Deduction:
+def _place(
+    bound: Formula, index: int, cuts: Sequence[_Boundary], question: FormulaQuestion
+) -> list[_Boundary] | Deduction:
     """The cuts with one more bound among them."""
     try:
         value = evaluate_at(bound, {})
@@ -177,9 +181,9 @@ def _place(bound: Formula, index: int, cuts: Sequence[_Cut], question: FormulaQu
         if isinstance(same, Deduction):
             return same
         if same:
-            held = _Cut(cut.low, cut.high, cut.root, (*cut.bounds, index))
+            held = _Boundary(cut.low, cut.high, cut.root, (*cut.bounds, index))
             return [*cuts[:place], held, *cuts[place + 1 :]]
-    return [*cuts, _Cut(low, high, None, (index,))]
+    return [*cuts, _Boundary(low, high, None, (index,))]
 
 
 def _ends(value: Exact | Interval) -> tuple[Fraction, Fraction]:
@@ -189,7 +193,9 @@ def _ends(value: Exact | Interval) -> tuple[Fraction, Fraction]:
     return Fraction(near.low), Fraction(near.high)
 
 
-def _is_cut(bound: Formula, low: Fraction, high: Fraction, cut: _Cut, question: FormulaQuestion) -> bool | Deduction:
+def _is_cut(
+    bound: Formula, low: Fraction, high: Fraction, cut: _Boundary, question: FormulaQuestion
+) -> bool | Deduction:
     """Whether a bound is the number at which there is a cut already."""
     if cut.root is None:
         if high < cut.low or cut.high < low:
@@ -218,7 +224,7 @@ def _value(polynomial: Coefficients, at: Formula) -> Formula:
     )
 
 
-def _between(cuts: Sequence[_Cut]) -> list[Fraction]:
+def _between(cuts: Sequence[_Boundary]) -> list[Fraction]:
     if not cuts:
         return [Fraction(0)]
     middles = [(one.high + other.low) / 2 for one, other in pairwise(cuts)]

@@ -81,7 +81,7 @@ class Solves(SymbolicCheck):
         return frozenset({self.variable})
 
     def _answer(self, question: FormulaQuestion) -> Verdict:
-        left, right = _sides(question, self.equation, ("=",))
+        left, right = _sides_of_relation(question, self.equation, ("=",))
         claimed = parse_solutions(
             question.without_label(),
             self.variable,
@@ -213,7 +213,7 @@ class SolvesSystem(SymbolicCheck):
         return frozenset(self.variables)
 
     def _answer(self, question: FormulaQuestion) -> Verdict:
-        sides = [_sides(question, equation, ("=",)) for equation in self.equations]
+        sides = [_sides_of_relation(question, equation, ("=",)) for equation in self.equations]
         claimed = parse_systems(
             question.without_label(),
             self.variables,
@@ -326,7 +326,7 @@ def _check_relation(
     return found.sides
 
 
-def _sides(question: FormulaQuestion, text: str, operators: tuple[str, ...]) -> tuple[Formula, Formula]:
+def _sides_of_relation(question: FormulaQuestion, text: str, operators: tuple[str, ...]) -> tuple[Formula, Formula]:
     wanted = question.relation(text)
     if not isinstance(wanted, Relation) or wanted.operators != operators:
         raise Unusable("what is solved is no equation")

@@ -13,7 +13,7 @@ from stepguard.errors import ConfigError
 FOLDER: Final = Path("stepguard-bench")
 _OUTCOMES: Final = "outcomes.jsonl"
 _RESULTS: Final = "results.json"
-_WRITTEN: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.svg", "accuracy-[0-9]*.svg")
+_SIMULATED_FILES: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.svg", "accuracy-[0-9]*.svg")
 """What a simulated run leaves; one of a model has its replies, too."""
 
 
@@ -41,7 +41,7 @@ def check_folder(folder: Path) -> None:
         raise ConfigError(f"--out takes a folder, but {there} is a file", option="out")
     if not os.access(there, os.W_OK | os.X_OK):
         raise ConfigError(f"--out: nothing can be written to {there}", option="out")
-    for name in (*_WRITTEN[:4], "replies.sqlite"):
+    for name in (*_SIMULATED_FILES[:4], "replies.sqlite"):
         if (folder / name).is_dir():
             raise ConfigError(f"--out: {folder / name} is a folder, where a file is to be written", option="out")
 
@@ -53,14 +53,14 @@ def clear_folder(folder: Path) -> None:
 
 
 def _written_files(folder: Path) -> Iterable[Path]:
-    return [path for name in _WRITTEN for path in folder.glob(name) if path.is_file()]
+    return [path for name in _SIMULATED_FILES for path in folder.glob(name) if path.is_file()]
 
 
 def _is_simulated(folder: Path) -> bool:
     """Whether everything that a benchmark can have left here is of a simulated one."""
     if (folder / "replies.sqlite").exists():
         return False
-    head, results = _first(folder / _OUTCOMES), _whole(folder / _RESULTS)
+    head, results = _first(folder / _OUTCOMES), _json_file(folder / _RESULTS)
     if results is not None and results.get("meta", {}).get("simulated") is not True:
         return False
     # Only simulated runs slip as a profile says. A run that was killed has no results yet.
@@ -75,7 +75,7 @@ def _first(path: Path) -> dict[str, Any] | None:
         return None
 
 
-def _whole(path: Path) -> dict[str, Any] | None:
+def _json_file(path: Path) -> dict[str, Any] | None:
     try:
         return _object(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

@@ -77,7 +77,7 @@ class ByCode(Named):
         problem: str | None = None
         values: dict[str, Value] = {}
         try:
-            values, problem = _interpreted(task, _written(task, sent.text))
+            values, problem = _interpreted(task, _program_of(task, sent.text))
         except StepguardError as error:
             problem = f"its program cannot be read: {error}"
         answer = values.get(task.procedure.answer)
@@ -89,7 +89,7 @@ class ByCode(Named):
         return replace(made, status=status, stopped_at=problem)
 
 
-def _written(task: Task, text: str) -> Procedure:
+def _program_of(task: Task, text: str) -> Procedure:
     """The program of a reply, with the task's inputs and the types of its steps."""
     spoken = without_thinking(text)
     body = _FENCE.sub("", spoken if isinstance(spoken, str) else "").strip()

@@ -77,7 +77,7 @@ def read_run(task: Task, text: str) -> TranscriptReading:
     audited = audit(task.procedure, task.inputs, spoken)
     values: dict[str, Value] = {}
     for each in audited.steps:
-        if each.claimed is not None and (value := _read(steps[each.step].type, each.claimed)) is not None:
+        if each.claimed is not None and (value := _read_value(steps[each.step].type, each.claimed)) is not None:
             values[each.step] = value
     values |= _lines(spoken, steps)
     own = values.get(task.procedure.answer)
@@ -88,7 +88,7 @@ def read_run(task: Task, text: str) -> TranscriptReading:
     elif not any(each.kind == "missing_answer" for each in audited.findings):
         strict = lenient = own  # a reply in JSON: its last step is the answer
     else:
-        strict = _read(steps[task.procedure.answer].type, spoken.strip())
+        strict = _read_value(steps[task.procedure.answer].type, spoken.strip())
         lenient = strict if strict is not None else own
     kinds = {each.step: each.kind for each in audited.steps if each.verdict == "wrong"}
     worked = {step.id for step in task.procedure.steps if step.expression is not None} & _worked(spoken)
@@ -148,7 +148,7 @@ def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:
         if name in steps:
             kind = steps[name].type
             said = last_side(rest) if kind.numeric else bare(rest.rsplit("=", 1)[-1])
-            value = _read(kind, said or "")
+            value = _read_value(kind, said or "")
             if value is not None:
                 found[name] = value
     return found
@@ -173,7 +173,7 @@ def _slips(task: Task, values: Mapping[str, Value]) -> list[str]:
     return found
 
 
-def _read(kind: ValueType, text: str) -> Value | None:
+def _read_value(kind: ValueType, text: str) -> Value | None:
     try:
         return kind.read(text.strip("\"'") if kind.kind == "text" else text) if text else None
     except ValueRefused:

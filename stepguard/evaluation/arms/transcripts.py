@@ -61,7 +61,7 @@ class Direct(Named):
         wanted = shown.system.rpartition("Answer: and ")[2]
         system = _DIRECT + (wanted if wanted != shown.system else "the value of the last step.")
         request = _request(task, replace(shown, system=system, answer=answer), options, max_tokens=256)
-        sent = await _sent(task, backend, request, options)
+        sent = await _ask_for_transcript(task, backend, request, options)
         found = read_run(task, sent.text)
         # No step is asked for, so none is judged.
         return replace(
@@ -78,7 +78,7 @@ class ChainOfThought(Named):
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """See `Arm.run`."""
-        sent = await _sent(task, backend, chain_request(task, options), options)
+        sent = await _ask_for_transcript(task, backend, chain_request(task, options), options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
 
@@ -104,7 +104,7 @@ class StructuredTrace(Named):
             _TRACE.format(line=line), shown.question, json.dumps({name: rest for name, _, rest in rows})
         )
         request = replace(_request(task, example, options, max_tokens=_longest(task)), reply_format=_LineFormat())
-        sent = await _sent(task, backend, request, options)
+        sent = await _ask_for_transcript(task, backend, request, options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
 
@@ -133,7 +133,7 @@ class ResampledChains(Named):
         found: list[TranscriptReading] = []
         for number in range(self.k):
             drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
-            sent.append(await _sent(task, backend, drawn, options))
+            sent.append(await _ask_for_transcript(task, backend, drawn, options))
             found.append(read_run(task, sent[-1].text))
             if self.checked and found[-1].sound:
                 made = outcome_of(self.name, task, sent, found[-1])
@@ -168,7 +168,7 @@ def chain_request(task: Task, options: ArmOptions) -> Request:
     return _request(task, task.demonstration, options, max_tokens=_longest(task))
 
 
-async def _sent(task: Task, backend: Backend, request: Request, options: ArmOptions) -> Sent:
+async def _ask_for_transcript(task: Task, backend: Backend, request: Request, options: ArmOptions) -> Sent:
     """Ask for a transcript, with as much room as it needs: some go on behind the last step, which needs none."""
 
     def enough(text: str) -> bool:

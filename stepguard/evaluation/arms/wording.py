@@ -128,7 +128,7 @@ class Reworded:
             case "fresh_retries":
                 return (*prefix, *self._refused(request))
             case "working":
-                return tuple(map(_bare, request.messages))
+                return tuple(map(_without_work, request.messages))
 
     def _earlier(self, request: Request) -> list[Message]:
         """The segments before this one, each with what was accepted of its last reply."""
@@ -186,7 +186,7 @@ def _changed(message: Message, dropped: re.Pattern[str]) -> Message:
     return replace(message, content=dropped.sub("", message.content)) if message.role == "user" else message
 
 
-def _bare(message: Message) -> Message:
+def _without_work(message: Message) -> Message:
     """The same with results alone in the demonstration, and asking for nothing else."""
     if message.role == "system":
         asked = "the formula with the numbers filled in, an equals sign, the result."

@@ -36,7 +36,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
 _LAST: Final = "the value of the last step"
-_ASKED: Final = "the value that is asked for"
+_ANSWER_WORDS: Final = "the value that is asked for"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -201,7 +201,7 @@ def _demonstration(procedure: Procedure) -> Demonstration:
     steps = [each.step for each in examples]
     at = -1 if _answer_step(procedure) is None or len(steps) == 1 else -2
     asked = None if _answer_step(procedure) is None else steps[at].id
-    state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _read(steps) if name in EXAMPLE_VALUES}
+    state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _names_read(steps) if name in EXAMPLE_VALUES}
     question = _statement(steps, state, asked)
     rows: list[str] = []
     shown: list[str] = []
@@ -216,12 +216,12 @@ def _demonstration(procedure: Procedure) -> Demonstration:
         rows.append(f"{step.id} = {work} = {shown[-1]}")
     system = FORMULA_SYSTEM if all(step.expression is not None for step in procedure.steps) else WORDS_SYSTEM
     return Demonstration(
-        system if asked is None else system.replace(_LAST, _ASKED),
+        system if asked is None else system.replace(_LAST, _ANSWER_WORDS),
         question,
         "\n".join([*rows, f"Answer: {shown[at]}"]),
         "\n".join(f"{step.id} = {step.formula}" for step in steps) if all(step.formula for step in steps) else None,
     )
 
 
-def _read(steps: Iterable[Step]) -> list[str]:
+def _names_read(steps: Iterable[Step]) -> list[str]:
     return list(dict.fromkeys(name for step in steps for name in step.reads))

@@ -75,7 +75,7 @@ def check_case(raw: RawCase, procedure: Procedure) -> Case:
             formulas give; the file and the line are named.
     """
     inputs = _inputs(raw, procedure)
-    given = _given(raw, procedure)
+    given = _known_values(raw, procedure)
     if procedure.answer not in given and any(step.expression is None for step in procedure.steps):
         in_words = next(step.id for step in procedure.steps if step.expression is None)
         raise refuse(
@@ -94,7 +94,7 @@ def _inputs(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
     try:
         for name in [name for name in written if name in types]:
             try:
-                written[name] = _plain(written[name], types[name])
+                written[name] = _file_value(written[name], types[name])
             except ValueRefused as error:
                 raise InputError(f"input {name!r} of {procedure.name}: {error}", name=name) from error
         return procedure.accept_inputs(written)
@@ -102,7 +102,7 @@ def _inputs(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
         raise refuse(raw.path, raw.line, f"{error}; mend the inputs of this case") from error
 
 
-def _given(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
+def _known_values(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
     """The right values that a case names."""
     types = {step.id: step.type for step in procedure.steps}
     named: list[tuple[str, str, object]] = []
@@ -117,7 +117,7 @@ def _given(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
     given: dict[str, Value] = {}
     for what, step, value in named:
         try:
-            found = types[step].accept(_plain(value, types[step]))
+            found = types[step].accept(_file_value(value, types[step]))
         except ValueRefused as error:
             raise refuse(raw.path, raw.line, f"{what} is no {types[step]}: {error}; mend it") from error
         if given.setdefault(step, found) != found:
@@ -126,7 +126,7 @@ def _given(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
     return given
 
 
-def _plain(value: object, kind: ValueType) -> object:
+def _file_value(value: object, kind: ValueType) -> object:
     """A value from a file as `ValueType.accept` takes it; the digits of a number stay as they are."""
     if type(value) is JsonNumber:
         if kind.numeric:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT: Final = 1800.0
 """Seconds until one request is given up, where Inspect sets no limit: slow local models take minutes for a reply."""
 
-_SENT: Final = frozenset({"max_tokens", "temperature", "seed", "response_schema"})
+_FORWARDED: Final = frozenset({"max_tokens", "temperature", "seed", "response_schema"})
 _INSPECTS_OWN: Final = frozenset(
     {
         *("max_retries", "timeout", "attempt_timeout", "stream_idle_timeout", "max_connections"),
@@ -109,7 +109,7 @@ class EndpointModel(ModelAPI):  # type: ignore[misc, unused-ignore]
         """
         if tools:
             raise ConfigError("models called stepguard/... take no tools: use another provider of Inspect's")
-        if odd := sorted(config.model_dump(exclude_none=True).keys() - _SENT - _INSPECTS_OWN):
+        if odd := sorted(config.model_dump(exclude_none=True).keys() - _FORWARDED - _INSPECTS_OWN):
             raise ConfigError(
                 f"models called stepguard/... are not sent {odd[0]!r}: leave it out, or give the endpoint's own "
                 "parameter by -M extra={...}",

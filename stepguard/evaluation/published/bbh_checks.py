@@ -37,8 +37,8 @@ def kind_of_thing(thing: str) -> str | None:
     return _KINDS.get(thing) or _KINDS.get(thing.removesuffix("s")) or _KINDS.get(thing.removesuffix("es"))
 
 
-_AHEAD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
-_ROUND: Final = ("north", "east", "south", "west")
+_FORWARD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-1, 0)}
+_COMPASS: Final = ("north", "east", "south", "west")
 _QUARTERS: Final = {"right": 1, "around": 2, "backward": 2, "left": 3}
 _WORDS: Final = {
     "a": 1,
@@ -70,7 +70,7 @@ class SwapCheck:
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
         """Whether it is so."""
         after = values[step.id]
-        before = _held(values[self.from_one], self.one), _held(values[self.from_other], self.other)
+        before = _thing_of(values[self.from_one], self.one), _thing_of(values[self.from_other], self.other)
         return isinstance(after, Record) and (after[self.other], after[self.one]) == before
 
 
@@ -88,7 +88,7 @@ class AnswerCheck:
         answer, holder = values[step.id], values[self.place]
         if "options" in values:
             listed = dict(each.split(": ", 1) for each in str(values["options"]).split("; "))
-            return listed.get(str(answer)) == _held(holder, self.who)
+            return listed.get(str(answer)) == _thing_of(holder, self.who)
         return isinstance(holder, Record) and (holder["x"] == holder["y"] == 0) == (answer == "Yes")
 
 
@@ -127,10 +127,10 @@ class MoveCheck:
         assert isinstance(x, int)
         assert isinstance(y, int)
         quarters = _QUARTERS.get(words[-1], 0)
-        point = _ROUND[(_ROUND.index(facing) + quarters) % 4]
+        point = _COMPASS[(_COMPASS.index(facing) + quarters) % 4]
         if words[0] == "Turn":
             return end == Record({"x": x, "y": y, "facing": point})
-        right, up = _AHEAD[point]
+        right, up = _FORWARD[point]
         count = int(words[1])
         return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
 
@@ -151,5 +151,5 @@ class CountCheck:
         return values[step.id] == (_WORDS[number] if counts else 0)
 
 
-def _held(value: Value, who: str) -> Value:
+def _thing_of(value: Value, who: str) -> Value:
     return value[who] if isinstance(value, Record) else value

@@ -21,7 +21,7 @@ from stepguard.procedure.steps import Step
 
 _HAS: Final = re.compile(r"([A-Z][a-z]+) (?:is playing|is dancing with|has an?|gets|has) (.+)")
 _SWAP: Final = re.compile(r"(?:First|Then|Finally), (([A-Z][a-z]+) and ([A-Z][a-z]+) [^.]*)\.")
-_ASKED: Final = re.compile(r"At the end of [^,]*, ([A-Z][a-z]+) [^\n]*\nOptions:\n(.*)\Z", re.DOTALL)
+_QUESTION: Final = re.compile(r"At the end of [^,]*, ([A-Z][a-z]+) [^\n]*\nOptions:\n(.*)\Z", re.DOTALL)
 _TRACKING: Final = "Who has what changes hands step by step; give what both have after the swap."
 
 
@@ -37,7 +37,7 @@ class _Tracked:
     @classmethod
     def read(cls, text: str) -> _Tracked:
         first = re.search(r": ([^:\n]*)\.\n", text)
-        asked = _ASKED.search(text)
+        asked = _QUESTION.search(text)
         if first is None or asked is None:
             raise ValueError("the item is not of the form of tracking shuffled objects")
         start: dict[str, str] = {}

@@ -43,7 +43,7 @@ _FIELDS: Final[Mapping[str, str]] = {
     "mystery_blocksworld": "Give the object of every fact that is true then, and after no_ of every fact that is "
     "false then (of a fact about two objects both), and whether harmony is true then.",
 }
-_SHOWN: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+_EXAMPLES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
     "blocksworld": (
         "the green block is clear, the white block is clear, the hand is empty, the white block is on top of the "
         "black block, the black block is on the table, the green block is on the table",
@@ -141,7 +141,7 @@ class PlanBench(FixedFamily):
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
         plan = self.plans[number]
-        shown = _draft(_own(plan), "shown").demonstration(WORDS_SYSTEM)
+        shown = _draft(_example_plan(plan), "shown").demonstration(WORDS_SYSTEM)
         made = _draft(plan, f"{self.name}-{number}").task(self, number, shown)
         run = _Run(plan)
         published = PublishedTask(prompt=plan.query, read=run.read, score=run.score, plausible=run.legal)
@@ -258,16 +258,16 @@ def _effects(plan: _Plan, action: Action) -> str:
     return "".join(f"{line} " for line in stated)
 
 
-def _own(plan: _Plan) -> _Plan:
+def _example_plan(plan: _Plan) -> _Plan:
     """The small plan that is shown for the world of another, under the same rules in words."""
-    state, actions = _SHOWN[plan.domain]
+    state, actions = _EXAMPLES[plan.domain]
     start = DOMAINS[plan.domain].read(state)[0]
     return replace(plan, start=start, actions=actions, truth=start)
 
 
 def _examples(plan: _Plan) -> dict[str, list[Example]]:
     """One worked example for each kind of action."""
-    own = _own(plan)
+    own = _example_plan(plan)
     return {
         action.kind: [Example({"action": text}, dict(change_in_words(plan.domain, text)), text)]
         for text, action in zip(own.actions, own.parsed(), strict=True)

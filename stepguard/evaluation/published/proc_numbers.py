@@ -15,9 +15,9 @@ from stepguard.evaluation.published.proc_steps import (
     State,
     Values,
     anything,
-    behind,
     listed_behind,
     spaced,
+    value_after,
 )
 from stepguard.language.records import Record
 from stepguard.language.value_types import TEXT
@@ -132,7 +132,7 @@ def calculating(question: str, count: int) -> Cut:
 
 
 def moving(question: str, count: int) -> Cut:
-    row = behind(question, "Initial array")
+    row = value_after(question, "Initial array")
     moves = re.findall(r"\((left|right), (\d+)\)", question)
     inputs = {f"move_{at}": f"{way} by {size}" for at, (way, size) in enumerate(moves, 1)}
     steps: list[CutStep] = []
@@ -163,7 +163,7 @@ def moving(question: str, count: int) -> Cut:
 
 
 def stepping(question: str, count: int) -> Cut:
-    text = behind(question, "String")
+    text = value_after(question, "String")
     match = re.search(r"\['(\w)', '(\d+)'\]", question)
     if match is None:
         raise ValueError("the question has no command")

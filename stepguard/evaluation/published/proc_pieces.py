@@ -10,12 +10,12 @@ from stepguard.evaluation.published.proc_steps import (
     CutStep,
     State,
     Values,
-    behind,
     close,
     listed_behind,
     numbered,
     spaced,
     tuples_in,
+    value_after,
 )
 from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
@@ -71,7 +71,7 @@ def strings_by_index(question: str, count: int) -> Cut:
 
 def replacing(question: str, count: int) -> Cut:
     pairs = dict(re.findall(r"\((\w), (\w)\)", question))
-    text = behind(question, "String")
+    text = value_after(question, "String")
     inputs = {"pairs": "; ".join(f"{one} becomes {two}" for one, two in pairs.items())}
     asked = []
     for at, letter in enumerate(text, 1):
@@ -87,7 +87,7 @@ def replacing(question: str, count: int) -> Cut:
 
 
 def runs(question: str, count: int) -> Cut:
-    text = behind(question, "String")
+    text = value_after(question, "String")
     runs = [f"{match[0][0]}_{len(match[0])}" for match in re.finditer(r"(.)\1*", text)]
     inputs = {"string": text}
     asked = []
@@ -108,7 +108,7 @@ def pairing(question: str, count: int) -> Cut:
     first, second = listed_behind(question, "Sequence 1"), listed_behind(question, "Sequence 2")
     inputs = {"numbers": ", ".join(first), "letters": ", ".join(second)}
     asked = []
-    for at in range(int(behind(question, "N"))):
+    for at in range(int(value_after(question, "N"))):
         inputs[f"turn_{at + 1}"] = f"number {at + 1}, letter {at + 1}"
         words = (
             "Take that number and that letter, counted from 1; behind the last one the row begins again. Write the "
@@ -124,7 +124,7 @@ def pairing(question: str, count: int) -> Cut:
 
 
 def comparing(question: str, count: int) -> Cut:
-    target, candidates = behind(question, "Target"), listed_behind(question, "Candidate")
+    target, candidates = value_after(question, "Target"), listed_behind(question, "Candidate")
     candidates = candidates[: candidates.index(target) + 1] if target in candidates else candidates
     inputs = {"target": spaced(target)}
     asked = []

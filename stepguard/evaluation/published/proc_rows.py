@@ -6,7 +6,7 @@ import re
 from itertools import pairwise
 from typing import Final
 
-from stepguard.evaluation.published.proc_steps import TEXTS, Cut, Row, behind, close, spaced, texts_of, tuples_in
+from stepguard.evaluation.published.proc_steps import TEXTS, Cut, Row, close, spaced, texts_of, tuples_in, value_after
 from stepguard.language.value_types import TEXT
 
 _LETTERS: Final = Row(TEXT, spaced, close, spaced)
@@ -24,7 +24,7 @@ def sorting(question: str, count: int) -> Cut:
         return "".join(letters)
 
     return _LETTERS.cut(
-        behind(question, "String"),
+        value_after(question, "String"),
         [""] * count,
         "Find the first place that has not the letter it has in alphabetical order. Swap its letter with the first "
         "later place that holds the right one. Write all letters, with blanks between them.",
@@ -43,7 +43,7 @@ def rewriting(question: str, count: int) -> Cut:
         return text
 
     return _LETTERS.cut(
-        behind(question, "characters"),
+        value_after(question, "characters"),
         [""] * count,
         "Replace the leftmost letter for which there is a rule, and only that one, as its rule says. Write all "
         "letters, with blanks between them; a dash where none is left.",
@@ -65,7 +65,7 @@ def pushing(question: str, count: int) -> Cut:
         return action[-2] + text if action.startswith("push_left") else text + action[-2]
 
     return _LETTERS.cut(
-        behind(question, "Initial string"),
+        value_after(question, "Initial string"),
         actions,
         "Do the action: pop takes a letter away at that end, push adds one there. Write all letters, with blanks "
         "between them; a dash where none is left.",
@@ -83,7 +83,7 @@ def rotating(question: str, count: int) -> Cut:
         return text[:low] + part[-1:] + part[:-1] + text[high:]
 
     return _LETTERS.cut(
-        behind(question, "String"),
+        value_after(question, "String"),
         [f"places {low} to {high - 1}" for low, high in pairs],
         "Move the letters of those places, counted from 0, by one to the right: the last of them goes to the first of "
         "these places, all others stay. Write all letters, with blanks between them.",
@@ -95,7 +95,7 @@ def rotating(question: str, count: int) -> Cut:
 def removing(question: str, count: int) -> Cut:
     letters = re.findall(r"\d+\. (\w)", question)
     return _LETTERS.cut(
-        behind(question, "String"),
+        value_after(question, "String"),
         [f"remove {letter}" for letter in letters],
         "Remove the first such letter, and only that one. Write all letters, with blanks between them.",
         lambda text, at: text.replace(letters[at], "", 1),
@@ -117,7 +117,7 @@ def splitting(question: str, count: int) -> Cut:
         return [whole[low:high] for low, high in pairwise(cuts)]
 
     return _LISTS.cut(
-        [behind(question, "String")],
+        [value_after(question, "String")],
         [f"position {each}" for each in positions],
         "Split where the letter of that position begins. Letters are counted from 0 over all pieces together. Write "
         "all pieces in order.",
@@ -135,7 +135,7 @@ def splitting_parts(question: str, count: int) -> Cut:
         return [*items[:which], item[:place], item[place:], *items[which + 1 :]]
 
     return _LISTS.cut(
-        [behind(question, "String")],
+        [value_after(question, "String")],
         [f"piece {which}, position {place}" for which, place in pairs],
         "Split that piece where the letter of that position begins; pieces and letters are counted from 0. Write all "
         "pieces in order.",

@@ -136,7 +136,7 @@ def listed_behind(text: str, head: str) -> list[str]:
     return [piece.strip() for piece in match[1].split(",") if piece.strip()]
 
 
-def behind(text: str, head: str) -> str:
+def value_after(text: str, head: str) -> str:
     match = re.search(rf"{head}:\s*(\S+)", text)
     if match is None:
         raise ValueError(f"the question has no {head!r}")

@@ -58,7 +58,7 @@ CUTS: Final[Mapping[str, Callable[[str, int], Cut]]] = {
 }  # fmt: skip
 """How the questions of each task are cut, given also how many states there are."""
 
-SHOWN: Final[Mapping[str, tuple[str, int]]] = {
+EXAMPLES: Final[Mapping[str, tuple[str, int]]] = {
     "task01": ("String: dacb", 2),
     "task02": ("Strings: [k3mza, qwe7r, tt9yu]\nSets of Numbers: [(1, 2, 2), (0, 1, 3)]\n", 2),
     "task03": ("Strings:\n['a4b07', 'kq']", 3),
@@ -167,7 +167,7 @@ class ProcBench(FixedFamily):
         question = self.questions[number]
         cut = CUTS[self._task](question.text, len(question.states))
         examples = _examples(self._task)
-        own = CUTS[self._task](*SHOWN[self._task])
+        own = CUTS[self._task](*EXAMPLES[self._task])
         shown = _draft(own, "shown", self.instructions, examples).demonstration(WORDS_SYSTEM)
         made = _draft(cut, f"{self.name}-{number}", self.instructions, examples).task(self, number, shown)
         run = _ScoredStates(cut, question.states, dict(made.inputs))
@@ -201,7 +201,7 @@ def _checked(task: str, text: str, states: Sequence[State]) -> int:
 
 def _examples(task: str) -> dict[tuple[str, str], list[Example]]:
     """Two worked examples for each kind of step, from the question of our own."""
-    own = CUTS[task](*SHOWN[task])
+    own = CUTS[task](*EXAMPLES[task])
     values = _worked(own)
     made: dict[tuple[str, str], list[Example]] = {}
     for step in own.steps:
@@ -281,15 +281,15 @@ class _ScoredStates:
         return cut.form(value, {**self.inputs, **accepted})
 
     def _scores(self, found: Sequence[State]) -> Scores:
-        states, truth = list(map(_plain, found)), list(map(_plain, self.states))
+        states, truth = list(map(_as_texts, found)), list(map(_as_texts, self.states))
         right = sum(takewhile(bool, map(eq, states, truth)))
         return {"sequential match": float(states == truth), "prefix accuracy": right / max(len(states), len(truth))}
 
 
-def _plain(state: State) -> State:
+def _as_texts(state: State) -> State:
     """A state with numbers as texts: a reply may write either."""
     if isinstance(state, list | tuple):
-        return [_plain(each) for each in state]
+        return [_as_texts(each) for each in state]
     return str(state)
 
 

@@ -25,7 +25,7 @@ from stepguard.procedure.steps import Input, Step
 
 _FILE: Final = "receipts.jsonl"
 _FIELDS: Final = ("date", "company", "total")
-_ASKED: Final[Mapping[str, tuple[str, str]]] = {
+_QUESTIONS: Final[Mapping[str, tuple[str, str]]] = {
     "date": ("date", "On which day was the receipt written? The day stands before the month."),
     "company": ("text", "Which company wrote the receipt? Copy its whole name as it stands there."),
     "total": ("decimal(2)", "How much was to be paid in all, after rounding?"),
@@ -35,7 +35,7 @@ _PROMPT: Final = (
     "the day stands before the month), company (its whole name as it stands there), total (the amount to be paid in "
     "all, after rounding, as a number).\n\n"
 )
-_SHOWN: Final = (
+_EXAMPLE_TEXT: Final = (
     "HALE & SONS HARDWARE\n12 MARKET LANE\nINVOICE 0042\nDATE 07/03/2019 10:12\nHAMMER  1  18.40\nNAILS  2  7.11\n"
     "SUBTOTAL  25.51\nROUNDING  -0.01\nTOTAL  25.50\nCASH  30.00\nCHANGE  4.50"
 )
@@ -84,7 +84,7 @@ class Receipts(FixedFamily):
     def task(self, number: int) -> Task:
         """See `FixedFamily.task`."""
         receipt = self.receipts[number]
-        shown = _draft(_OWN, "shown").demonstration(WORDS_SYSTEM)
+        shown = _draft(_EXAMPLE, "shown").demonstration(WORDS_SYSTEM)
         made = _draft(receipt, f"{self.name}-{number}").task(self, number, shown)
         run = _ScoredFields(receipt)
         published = PublishedTask(prompt=f"{_PROMPT}{receipt.text}", read=run.read, score=run.score)
@@ -121,7 +121,7 @@ def _day(text: str) -> date | None:
 def _draft(receipt: _Receipt, name: str) -> TaskDraft:
     lines: list[Line] = []
     for each in _FIELDS:
-        kind, words = _ASKED[each]
+        kind, words = _QUESTIONS[each]
         check = Grounded("receipt", kind="date", order="dmy") if each == "date" else Grounded("receipt")
         step = Step(
             each,
@@ -129,7 +129,7 @@ def _draft(receipt: _Receipt, name: str) -> TaskDraft:
             type=kind,
             reads=["receipt"],
             checks=[check],
-            examples=[Example({"receipt": _SHOWN}, _OWN.truth[each], _WORK[each])],
+            examples=[Example({"receipt": _EXAMPLE_TEXT}, _EXAMPLE.truth[each], _WORK[each])],
         )
         lines.append(Line(step=step, solve=constant(receipt.truth[each]), work=constant(_WORK[each]), brief=words))
     return TaskDraft(
@@ -137,7 +137,9 @@ def _draft(receipt: _Receipt, name: str) -> TaskDraft:
     )
 
 
-_OWN: Final = _Receipt(_SHOWN, {"date": date(2019, 3, 7), "company": "HALE & SONS HARDWARE", "total": Decimal("25.50")})
+_EXAMPLE: Final = _Receipt(
+    _EXAMPLE_TEXT, {"date": date(2019, 3, 7), "company": "HALE & SONS HARDWARE", "total": Decimal("25.50")}
+)
 _WORK: Final[Mapping[str, str]] = {
     "date": "the line with the day",
     "company": "the name at the top",

@@ -21,7 +21,7 @@ from stepguard.guard import Guard
 from stepguard.repair.ladder import Ladder
 from stepguard.results import Result
 
-_READ: Final = 200_000
+_LONGEST_TEXT: Final = 200_000
 """Longer texts are not read line by line."""
 
 
@@ -163,7 +163,7 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
     texts that are too long.
     """
     text = _transcript(outcome)
-    if len(text) > _READ:
+    if len(text) > _LONGEST_TEXT:
         return None
     found = read_run(task, text)
     if sum(found.right(task)) != outcome.steps_right:
@@ -202,7 +202,7 @@ def _transcript(outcome: Outcome) -> str:
     return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
 
 
-def shown(lines: Sequence[TranscriptLine]) -> dict[str, int]:
+def counts_of_judgements(lines: Sequence[TranscriptLine]) -> dict[str, int]:
     """How many lines are judged in each way."""
     counts: dict[str, int] = {}
     for line in lines:

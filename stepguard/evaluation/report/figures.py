@@ -188,7 +188,7 @@ def make_headline(study: Study) -> Headline:
         right = share(cell.count(lambda each: each.right_lenient), cell.n)
         missing = "No unguarded arm was run" if not study.unguarded else "No unguarded arm ran the same programs"
         main = f"At {_steps(cell.length)} the guard ends {right} of the programs right (n = {cell.n})."
-        rest = (f"{missing}, so there is nothing to compare it with.", _named(study, cell.length), naming)
+        rest = (f"{missing}, so there is nothing to compare it with.", _named_failures(study, cell.length), naming)
         return Headline(main, rest, alarm)
     length = max(each.length for each in rivals)
     at_length = [each for each in rivals if each.length == length]
@@ -207,7 +207,7 @@ def make_headline(study: Study) -> Headline:
         f"{'ends' if len(alike) == 1 else 'end'} {share(best.second_right, paired.n)}: "
         f"{points(paired.difference)} points {points_span(paired.interval)} (n = {paired.n})."
     )
-    return Headline(main, (_recovered(best), _named(study, length), _assisted(study, length), naming), alarm)
+    return Headline(main, (_recovered(best), _named_failures(study, length), _assisted(study, length), naming), alarm)
 
 
 def _without_guard(study: Study) -> Headline:
@@ -229,7 +229,7 @@ def _recovered(best: Contrast) -> str:
     return f"Recovered accuracy, the part of the wrong answers of {best.second} that the guard removes: {found}."
 
 
-def _named(study: Study, length: int) -> str:
+def _named_failures(study: Study, length: int) -> str:
     cell = study.cells[GUARD, length]
     ends = cell.ends
     parts = [f"{percent(ends['abstained'] / cell.n)} abstained"] if ends.get("abstained") else []

@@ -15,10 +15,10 @@ from stepguard.evaluation.report.examples import (
     TranscriptLine,
     choose_failed,
     choose_guarded,
+    counts_of_judgements,
     make_task,
     mark,
     replay,
-    shown,
 )
 from stepguard.evaluation.report.figures import end_of
 from stepguard.procedure.steps import Step
@@ -183,7 +183,7 @@ def failed_section(outcomes: Sequence[Outcome], family: Family | None = None) ->
             [_raw(text) for text in outcome.texts[:_ATTEMPTS]],
         ]
     lines, missing = found
-    counts = shown(lines)
+    counts = counts_of_judgements(lines)
     ended = {"wrong": "the answer wrong", "no answer": "no answer"}.get(end_of(outcome), end_of(outcome))
     said = f"{_steps_right(outcome)}, {ended} (right is {task.answer})."
     key = (

@@ -11,7 +11,7 @@ from stepguard.evaluation.report.examples import is_transcript, make_task, mark
 from stepguard.evaluation.report.figures import GUARD, Cell, Study
 from stepguard.evaluation.report.html_parts import table
 
-_READ: Final = 20
+_MOST_TRANSCRIPTS: Final = 20
 """So many transcripts of a cell are read step by step."""
 
 _KINDS: Final = {
@@ -98,8 +98,8 @@ def _transcripts(study: Study, family: Family | None) -> list[Child]:
     caption = (
         f"Shares of all {'' if study.whole else 'judged '}steps. Wrong by itself: it does not follow from the values "
         "that the transcript has for what the step reads. Wrong from above: it does, and these are wrong. Never "
-        f"written: skipped, or behind the point where the transcript stops. At most {_READ} transcripts a row were "
-        "read."
+        "written: skipped, or behind the point where the transcript stops. At most "
+        f"{_MOST_TRANSCRIPTS} transcripts a row were read."
     )
     head = ["steps", "arm", "transcripts", *_JUDGED.values()]
     return [tag("h3", "Steps in free transcripts"), table(head, groups, caption=caption, heads=2)]
@@ -109,7 +109,7 @@ def _judged(cell: Cell, family: Family | None) -> tuple[int, dict[str, int]] | N
     """How many transcripts were read, and how many of their steps are judged in each way."""
     counts = dict.fromkeys(_JUDGED, 0)
     read = 0
-    for outcome in cell.outcomes[:_READ]:
+    for outcome in cell.outcomes[:_MOST_TRANSCRIPTS]:
         if not is_transcript(outcome):
             continue
         task = make_task(outcome, family)

@@ -58,7 +58,7 @@ from stepguard.procedure.steps import Input
 IN_PROMPT: Final = "(prompt)"
 """What logs, traces and metrics call a procedure that stood in a prompt: its name is content."""
 
-Found = Literal["named", "prompt"]
+JobSource = Literal["named", "prompt"]
 """How a call came to its procedure: it was named, or it stood in the messages."""
 
 
@@ -75,7 +75,7 @@ class Job:
 
     procedure: Procedure
     inputs: Mapping[str, object]
-    found: Found
+    found: JobSource
     left_out: int = 0
 
     @property
@@ -251,7 +251,7 @@ def _job(
     procedure: Procedure,
     given: Mapping[str, object],
     trust: Trust,
-    found: Found,
+    found: JobSource,
     read: Sequence[ChatMessage],
     used: int,
 ) -> Job:

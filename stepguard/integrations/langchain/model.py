@@ -79,7 +79,7 @@ class _Common:
             found = ", ".join(type(each).__name__ for each in messages[:5]) or "nothing"
             raise BackendError(f"{self.name}: one AIMessage was expected, found {found}", retryable=False)
         self.speaker = message.name
-        completion = _read(message)
+        completion = _completion_of(message)
         if message.usage_metadata is None:  # nobody has counted
             asked = sum(len(each.content) for each in request.messages)
             return replace(completion, usage=Usage.estimate(asked, len(completion.text or "")))
@@ -239,7 +239,7 @@ def _parts(content: str | Sequence[str | Mapping[str, Any]]) -> object:
     return [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
 
 
-def _read(message: AIMessage) -> Completion:
+def _completion_of(message: AIMessage) -> Completion:
     """A reply, as it came; nothing in it is parsed or mended."""
     facts = message.response_metadata
     finish = next((facts[name] for name in _FINISH if isinstance(facts.get(name), str)), None)

@@ -55,7 +55,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "prediction": "the answer is put together from several replies",
     "audio": "the answer is text",
 }
-_OURS: Final = frozenset(
+_OWN_PARAMETERS: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "messages", "modalities", "model", "n", "response_format", "seed"}
     | {"stream", "stream_options", "timeout"}
 )
@@ -133,7 +133,7 @@ class GuardedCall:
             if name in given and given[name] not in ([], False):
                 raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
         body = given.get("extra_body")
-        for name in sorted(_OURS.union(_REFUSED).intersection(body if isinstance(body, Mapping) else ())):
+        for name in sorted(_OWN_PARAMETERS.union(_REFUSED).intersection(body if isinstance(body, Mapping) else ())):
             raise ConfigError(f"a guarded call takes {name} as a parameter, not in extra_body", option="extra_body")
         if given.get("n", 1) != 1:
             raise ConfigError(f"a guarded call has one answer: n is 1, not {given['n']!r:.20}", option="n")
@@ -163,7 +163,9 @@ class GuardedCall:
             model,
             seed=seed,
             timeout=given.get("timeout"),
-            extra={name: value for name, value in given.items() if name not in _OURS and name not in _REFUSED},
+            extra={
+                name: value for name, value in given.items() if name not in _OWN_PARAMETERS and name not in _REFUSED
+            },
             **changed,
         )
 

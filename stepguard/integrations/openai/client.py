@@ -137,7 +137,7 @@ class _Proxy:
     def __getattr__(self, name: str) -> Any:
         if name in ("_settings", "_inner"):  # it is being copied
             raise AttributeError(name)
-        return _own(self._settings, self._inner, name)
+        return _attribute(self._settings, self._inner, name)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(self._inner), *object.__dir__(self)})
@@ -249,7 +249,7 @@ class _AsyncResponses(_AnyResponses):
         return self._inner.stream(**arguments) if call is None else ResponseManager(call)
 
 
-def _own(settings: WrapSettings, holder: Any, name: str) -> Any:
+def _attribute(settings: WrapSettings, holder: Any, name: str) -> Any:
     """What a client has under a name.
 
     Raises:
@@ -299,7 +299,7 @@ class _Client:
     def __getattr__(self, name: str) -> Any:
         if name in _Client.__slots__:  # it is being copied or pickled
             raise AttributeError(name)
-        found = _own(self._settings, self._settings.client, name)
+        found = _attribute(self._settings, self._settings.client, name)
         if name != "responses":
             return found
         return (_AsyncResponses if isinstance(self.chat.completions, _AsyncCompletions) else _Responses)(self._settings)

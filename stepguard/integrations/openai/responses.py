@@ -23,7 +23,7 @@ _REFUSED: Final[Mapping[str, str]] = {
     "include": "the answer is put together from several replies",
     "max_tool_calls": "steps are answered by the model alone",
 }
-_OURS: Final = ("input", "instructions", "max_output_tokens", "stream_options", "text", "text_format")
+_OWN_PARAMETERS: Final = ("input", "instructions", "max_output_tokens", "stream_options", "text", "text_format")
 
 
 class ResponsesCall(GuardedCall):
@@ -48,7 +48,9 @@ class ResponsesCall(GuardedCall):
                 "values of `response.stepguard`",
                 option="text_format",
             )
-        chat = {name: value for name, value in arguments.items() if name not in _OURS and name not in _REFUSED}
+        chat = {
+            name: value for name, value in arguments.items() if name not in _OWN_PARAMETERS and name not in _REFUSED
+        }
         text = arguments.get("text")
         text = dict(text) if isinstance(text, Mapping) else {}
         given = {

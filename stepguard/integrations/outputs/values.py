@@ -70,13 +70,13 @@ def read_value(kind: ValueType, given: object) -> Value:
     Raises:
         ValueRefused: it is none of this type.
     """
-    return accept_json(kind, _plain(given))
+    return accept_json(kind, _acceptable(given))
 
 
 def read_claim(step: Step, given: object) -> Claim | Deviation:
     """What is claimed for a step, or why that cannot be read."""
     try:
-        given = _plain(given)
+        given = _acceptable(given)
         if isinstance(given, Mapping):
             return _with_work(step, given)
         return _of_text(step, "", _text(step.type, given))
@@ -102,7 +102,7 @@ def _of_model(output: BaseModel, known: Collection[str]) -> dict[str, object]:
     return found
 
 
-def _plain(given: object) -> object:
+def _acceptable(given: object) -> object:
     """A value of Python as one of those that a type accepts.
 
     Raises:
@@ -140,7 +140,7 @@ def _with_work(step: Step, given: Mapping[str, object]) -> Claim | Deviation:
     work = given["work"]
     if work is not None and (not isinstance(work, str) or isinstance(work, JsonNumber)):
         raise ValueRefused("work is text", text=type(work).__name__)
-    return _of_text(step, (work or "").strip(), _text(step.type, _plain(given["value"])))
+    return _of_text(step, (work or "").strip(), _text(step.type, _acceptable(given["value"])))
 
 
 def _of_text(step: Step, work: str, text: str) -> Claim | Deviation:

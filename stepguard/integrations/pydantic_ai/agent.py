@@ -156,7 +156,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         self._options: Final[DropInKeywords] = {**options}
         if self._options.get("retry") is None:
             self._options["retry"] = RetryPolicy(retries=0)
-        Guard(_nobody, **self._options)  # what cannot work is told now
+        Guard(_silent_model, **self._options)  # what cannot work is told now
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -259,7 +259,7 @@ class _Facts(dict[str, Any]):
         return _Facts, (dict(self), self.result)
 
 
-def _nobody(messages: list[dict[str, str]]) -> str:
+def _silent_model(messages: list[dict[str, str]]) -> str:
     return ""
 
 

@@ -20,7 +20,7 @@ MAX_BLOCKS: Final = 20
 """So many blocks may stand one in another."""
 _OPENING: Final = {"LPAR": "call", "READS": "call", "LSQB": "list", "LBRACE": "list"}
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
-_NAMED: Final = frozenset({"FUNCTION", "NAME"})
+_WORD_TOKENS: Final = frozenset({"FUNCTION", "NAME"})
 
 
 class Layout(PostLex):
@@ -62,7 +62,7 @@ class Layout(PostLex):
             if kind == "LABEL":
                 levels[-1] = (levels[-1][0], (token.end_column or 1) - 1)
             elif kind in _OPENING:
-                plain = kind == "LPAR" and before not in _NAMED
+                plain = kind == "LPAR" and before not in _WORD_TOKENS
                 brackets.append("group" if plain else _OPENING[kind])
                 if len(brackets) > MAX_DEPTH:
                     raise ProcedureError(f"nested deeper than {MAX_DEPTH} levels", line=token.line)

@@ -17,12 +17,12 @@ from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_SEEN: Final = re.compile(rf"[^{UNSEEN}\ud800-\udfff\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*\Z")
+_VISIBLE: Final = re.compile(rf"[^{UNSEEN}\ud800-\udfff\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*\Z")
 
 
 def quoted(text: str) -> str:
     """A text in quotes, as JSON writes it; characters that cannot be seen are written as escapes."""
-    return json.dumps(text, ensure_ascii=_SEEN.match(text) is None)
+    return json.dumps(text, ensure_ascii=_VISIBLE.match(text) is None)
 
 
 def check_setting(tree: Expression) -> object:
@@ -65,8 +65,8 @@ def write_check(check: object) -> str | None:
     name = getattr(check, "name", None)
     if not isinstance(name, str) or CHECKS.bundled.get(name, ("", ""))[1] != type(check).__name__:
         return None
-    values, options = _given(check)
-    text = ", ".join([*map(_shown, values), *(f"{key}={_shown(value)}" for key, value in options.items())])
+    values, options = _arguments_of(check)
+    text = ", ".join([*map(_literal, values), *(f"{key}={_literal(value)}" for key, value in options.items())])
     written = f"{name}({text})" if text else name
     try:
         again = call_check(name, [_read_back(each) for each in values], {k: _read_back(v) for k, v in options.items()})
@@ -75,7 +75,7 @@ def write_check(check: object) -> str | None:
     return written if again == check else None
 
 
-def _given(check: object) -> tuple[list[object], dict[str, object]]:
+def _arguments_of(check: object) -> tuple[list[object], dict[str, object]]:
     """What a check was made with, as far as its attributes tell: values by their places, and options by name."""
     values: list[object] = []
     options: dict[str, object] = {}
@@ -91,7 +91,7 @@ def _given(check: object) -> tuple[list[object], dict[str, object]]:
     return values, options
 
 
-def _shown(value: object) -> str:
+def _literal(value: object) -> str:
     match value:
         case bool():
             return "true" if value else "false"
@@ -102,11 +102,11 @@ def _shown(value: object) -> str:
         case str():
             return value if _NAME.match(value) and value not in RESERVED else quoted(value)
         case list() | tuple():
-            return f"[{', '.join(map(_shown, value))}]"
+            return f"[{', '.join(map(_literal, value))}]"
         case dict():
-            return f"{{{', '.join(f'{key}: {_shown(each)}' for key, each in value.items())}}}"
+            return f"{{{', '.join(f'{key}: {_literal(each)}' for key, each in value.items())}}}"
         case frozenset():
-            return f"[{', '.join(sorted(map(_shown, value)))}]"
+            return f"[{', '.join(sorted(map(_literal, value)))}]"
     return format_expression(value) if isinstance(value, get_args(Expression)) else quoted(str(value))
 
 

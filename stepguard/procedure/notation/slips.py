@@ -148,7 +148,7 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
     if (opened := _open_bracket(lines, number)) is not None:
         return ProcedureError(f"{opened[1]!r} is not closed", line=opened[0])
     if isinstance(token, Token) and token.type == "_INDENT":
-        number = next((at for at in range(number, len(lines) + 1) if _said(lines[at - 1])), number)
+        number = next((at for at in range(number, len(lines) + 1) if _code_of(lines[at - 1])), number)
         return ProcedureError(
             f"the line is indented, and {shorten(lines[(token.line or 1) - 1].strip(), 40)!r} above it opens no block: "
             "begin it where the line above begins",
@@ -165,11 +165,11 @@ def explain_term(text: str, error: UnexpectedInput) -> str:
             parse_expression(text)
         except ExpressionError as refused:
             return refused.message
-    plain = _said(text)[:_MAX_SHOWN]
+    plain = _code_of(text)[:_MAX_SHOWN]
     return _place(repr(shorten(text, 60)), plain, error, text.split("\n")[0])
 
 
-def _said(line: str) -> str:
+def _code_of(line: str) -> str:
     return _COMMENT.sub("", _STRINGS.sub('""', line)).strip()
 
 
@@ -177,7 +177,7 @@ def _open_bracket(lines: list[str], number: int) -> tuple[int, str] | None:
     """The line and the sign of a bracket that is still open where a line begins."""
     stack: list[tuple[int, str]] = []
     for at, line in enumerate(lines[: number - 1], 1):
-        for sign in re.findall(r"[()\[\]{}]", _said(line)):
+        for sign in re.findall(r"[()\[\]{}]", _code_of(line)):
             if sign in "([{":
                 stack.append((at, sign))
             elif stack:
@@ -187,7 +187,7 @@ def _open_bracket(lines: list[str], number: int) -> tuple[int, str] | None:
 
 def _sentence(line: str, error: UnexpectedInput, raw: str) -> str:
     shown = repr(shorten(line, 60))
-    plain = _said(line)[:_MAX_SHOWN]  # whatever a line holds, its begin tells what was meant
+    plain = _code_of(line)[:_MAX_SHOWN]  # whatever a line holds, its begin tells what was meant
     if '"' in _COMMENT.sub("", _STRINGS.sub("", line)):
         return "the quoted words are not closed"
     for pattern, remedy in _SLIPS:
