@@ -24,8 +24,6 @@ from stepguard.language.retraction import (
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
-__all__ = ["Stated", "find_answers", "find_corrections"]
-
 _MARKER: Final = re.compile(
     r"(?P<final>final )?(?P<word>answer|result)[*_\" ]{0,6}"
     r"(?:(?:(?:is|are)(?!\w)|=(?!=)|[:\uff1a]|->|\u2192)[*_\": ]{0,8})+(?P<rest>[^\n]*?[^\s*_][^\n]*)"

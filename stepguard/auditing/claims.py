@@ -33,8 +33,6 @@ from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["disowned", "read_claim", "read_value", "read_words"]
-
 _SEPARATOR: Final = re.compile(
     r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
     r"|\b(?:is equal to|is|equals|gives|giving|becomes|makes|comes to|evaluates to|we get|gets?)\b",

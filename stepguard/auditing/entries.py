@@ -25,8 +25,6 @@ from stepguard.language.retraction import denied_next, doubted_before
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.steps import Step
 
-__all__ = ["read_entries"]
-
 _ANCHOR: Final = re.compile(
     r"(?<![\w.\\'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*$]{0,2} {0,9}"
     r"(?:(?P<equals>:=|=(?![=>~/])|->|=>|\u2192|\u2248|\u21d2|\u2190)|(?P<colon>:(?![=:/]))"

@@ -9,8 +9,6 @@ from typing import Any, Final, Literal, get_args
 from stepguard.auditing.lines import Span
 from stepguard.language.values import Value
 
-__all__ = ["FINDING_KINDS", "Audit", "FinalAnswer", "Finding", "FindingKind", "StepAudit", "StepVerdict"]
-
 StepVerdict = Literal["right", "wrong", "missing", "not_judged"]
 
 FindingKind = Literal[

@@ -26,8 +26,6 @@ from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure, check_procedure, check_straight
 from stepguard.procedure.steps import Step
 
-__all__ = ["audit"]
-
 _REACH: Final = 200
 _STRIKING: Final = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|\{--|--\}|[~{}]|\\[A-Za-z]+")
 

@@ -12,8 +12,6 @@ from typing import Final
 
 from stepguard.auditing.names import Names
 
-__all__ = ["as_claims", "with_cells"]
-
 _TAG: Final = re.compile(r"<(?P<name>[A-Za-z_]\w{0,63})>(?P<inside>[^<>\n]{1,200})</(?P=name)>")
 _NAMED_NUMBER: Final = re.compile(
     r"(?P<head>\b(?:step|line) ?\#?[0-9]{1,9}) ?\((?P<name>[A-Za-z_]\w{0,63})\)(?=[*_ ]{0,4}:)", re.IGNORECASE

@@ -18,8 +18,6 @@ from stepguard.language.retraction import contrast_length
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
-__all__ = ["bare", "find_alone", "last_side", "read_bare"]
-
 _MARKUP: Final = " \t\r*_`\"'"
 _LINK: Final = re.compile(r"(?<![<>=!:~])=(?![=>])|\u2248")
 _RELATION: Final = re.compile(r"[<>~\u2260\u2264\u2265]|[!:]=|==")

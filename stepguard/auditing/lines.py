@@ -7,8 +7,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["LABEL", "Lines", "Span"]
-
 LABEL: Final = re.compile(
     r"[ ]{0,40}(?:>[ ]?){0,3}(?:\#{1,6} )?(?:[-*+\u2022] +)?"
     r"(?:(?:\*\*|__)?"

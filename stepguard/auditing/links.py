@@ -20,8 +20,6 @@ from stepguard.core.verdicts import shorten
 from stepguard.language.numerals import format_exact
 from stepguard.language.typeset import plain
 
-__all__ = ["EQUALS", "FalseLink", "Link", "LinkVerdict", "check_links", "false_links", "leading_run"]
-
 LinkVerdict = Literal["true", "rounded", "false", "unread"]
 """What is said of one link.
 

@@ -14,8 +14,6 @@ from stepguard.language.retraction import Doubt, doubted_before, taken_back_afte
 from stepguard.language.typeset import as_expression
 from stepguard.procedure.steps import Step
 
-__all__ = ["Entry", "Names", "is_copy", "joined"]
-
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _MAX_LABEL: Final = 100
 _ASIDE: Final = re.compile(

@@ -14,8 +14,6 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.numerals import Exact, read_numeral
 from stepguard.language.values import round_exact
 
-__all__ = ["Comparison", "Side", "compare", "read_side"]
-
 Comparison = Literal["equal", "rounded", "different", "unclear"]
 
 _MAX_SIDE: Final = 2000

@@ -19,8 +19,6 @@ from stepguard.language.numerals import read_numeral
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
-__all__ = ["Claimed", "Judge", "Ruling"]
-
 _LETTER: Final = re.compile(r"[A-Za-z_]")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*\Z")
 _SINGLE: Final = re.compile(r"[-+(]{0,3}[0-9.,]+\)?\Z")

@@ -9,8 +9,6 @@ from __future__ import annotations
 import re
 from typing import Final, Literal
 
-__all__ = ["Surroundings", "goes_on_below", "stands_alone_after", "stands_alone_before"]
-
 Surroundings = Literal["yes", "unit", "no"]
 
 _INTRODUCING: Final = (

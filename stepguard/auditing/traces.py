@@ -25,8 +25,6 @@ from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 
-__all__ = ["Trace", "read_trace"]
-
 _OPENING: Final = re.compile(r"\{(?=\s*\")|\[(?=\s*[\[{\"])")
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NAME_KEYS: Final = ("id", "step", "name", "variable", "var", "step_id", "stepid", "key", "label", "target", "number")

@@ -10,8 +10,6 @@ from stepguard.auditing.findings import Finding, StepAudit
 from stepguard.auditing.lines import Span
 from stepguard.language.values import show_value
 
-__all__ = ["AuditSummary", "AuditView"]
-
 ValueText = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else show_value(value))]
 """An exact value as text."""
 

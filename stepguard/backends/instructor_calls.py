@@ -15,8 +15,6 @@ from typing import Any, Final
 from stepguard.backends.sdk_errors import field
 from stepguard.errors import ConfigError
 
-__all__ = ["OF_INSTRUCTOR", "caller", "is_async_client", "method_of", "model_of"]
-
 OF_INSTRUCTOR: Final = frozenset(
     {"cache", "cache_namespace", "cache_ttl", "context", "hooks", "max_retries", "response_model", "strict"}
     | {"token_budget", "validation_context"}

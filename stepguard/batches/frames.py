@@ -10,8 +10,6 @@ from stepguard.batches.records import record_of
 from stepguard.engine.batch import RowResult
 from stepguard.errors import MissingExtraError
 
-__all__ = ["to_frame"]
-
 
 def to_frame(rows: Iterable[RowResult]) -> Any:
     """The results of a batch as a DataFrame, with the keys of the rows as its index where they have any.

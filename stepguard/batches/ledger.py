@@ -18,8 +18,6 @@ from typing import Any, Final, Self
 from stepguard.batches.records import RecordFormat
 from stepguard.errors import ConfigError
 
-__all__ = ["BatchLedger", "check_start", "ledger_path"]
-
 _TABLES: Final = (
     "create table if not exists batch (name text primary key, value text not null) without rowid",
     "create table if not exists rows (number integer primary key, digest text not null, status text not null, "

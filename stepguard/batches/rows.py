@@ -12,8 +12,6 @@ from typing import Final
 from stepguard.errors import ConfigError, InputError
 from stepguard.language.strict_json import JsonObject, decode
 
-__all__ = ["ROW_FILES", "count_rows", "read_rows"]
-
 _LINES: Final = (".jsonl", ".ndjson")
 _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 ROW_FILES: Final = (*_LINES, *_TABLES)

@@ -27,8 +27,6 @@ from stepguard.guard.options import GuardKeywords, check_options, new_seed
 from stepguard.ledger.procedures import procedure_digest
 from stepguard.procedure.procedure import Procedure, check_procedure
 
-__all__ = ["BatchSummary", "CostLimit", "run_batch"]
-
 _SHAPING: Final = ("segment", "repair", "budget", "fallback", "reply_format", "parallel", "stop_early", "observe")
 """The options whose change would make rows of two kinds."""
 _SHOWN: Final = 80

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from stepguard.guard import Guard
     from stepguard.policy.gate import PolicyGate
 
-__all__ = ["add_arguments", "main"]
-
 _BUDGET: Final = Budget(calls=10, tokens=50_000, seconds=60.0)
 """What one judgement may spend."""
 

@@ -21,8 +21,6 @@ from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
 
-__all__ = ["Asker", "most_of"]
-
 _TOKENS_PER_STEP: Final = 96
 _TIMES_OF_LIST: Final = 6
 _TOKENS_OF_DRAFT: Final = 512

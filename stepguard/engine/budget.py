@@ -11,8 +11,6 @@ from stepguard.core.arguments import check_count, check_instance, check_seconds
 from stepguard.core.usage import Amount, Price, Usage, to_amount
 from stepguard.errors import ConfigError
 
-__all__ = ["Budget", "Limit", "Spending"]
-
 Limit = Literal["calls", "tokens", "cost", "seconds"]
 
 

@@ -22,19 +22,6 @@ from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 
-__all__ = [
-    "EXAMPLE_VALUES",
-    "PLAIN_KINDS",
-    "DemonstratedStep",
-    "answers",
-    "authored",
-    "demonstrated_kind",
-    "divides",
-    "example_steps",
-    "fitting_example",
-    "own_demonstration",
-]
-
 EXAMPLE_VALUES: Final[Mapping[str, Value]] = {
     "a": -14,
     "b": 36,

@@ -12,8 +12,6 @@ from stepguard.engine.outbox import Outbox
 from stepguard.engine.schedule import Schedule
 from stepguard.results import Occurrence, Problem, Status
 
-__all__ = ["RunEnding", "Stop"]
-
 
 @dataclass(frozen=True, slots=True)
 class Stop:

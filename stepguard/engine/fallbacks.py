@@ -6,8 +6,6 @@ from collections.abc import Sequence
 
 from stepguard.backends.base import Backend
 
-__all__ = ["Fallbacks", "name_of"]
-
 
 class Fallbacks:
     """The models of one run, in the order in which they stand in for each other.

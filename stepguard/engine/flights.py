@@ -31,19 +31,6 @@ from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence, StepRecord
 
-__all__ = [
-    "Asking",
-    "Checking",
-    "Committing",
-    "Computing",
-    "Flight",
-    "Phase",
-    "Recording",
-    "Rejection",
-    "Reply",
-    "Waiting",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Flight:

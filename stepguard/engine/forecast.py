@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from stepguard.core.usage import Price
     from stepguard.procedure.procedure import Procedure
 
-__all__ = ["Forecast", "forecast"]
-
 _MOST: Final = 2000
 """Of a longer procedure so many steps are looked at, and the rest is taken to be like them."""
 

@@ -14,8 +14,6 @@ from stepguard.engine.fallbacks import name_of
 from stepguard.engine.flights import Asking, Flight, Rejection, Reply
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
-__all__ = ["History"]
-
 _MANY: Final = 3
 
 

@@ -27,8 +27,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.results import Assistance, Attempt, Occurrence, Result
 
-__all__ = ["Journal", "KeptStep", "call_digest", "place_of", "step_digest", "without_addresses"]
-
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")  # as in <function fee at 0x7f00>, and not in a text
 
 

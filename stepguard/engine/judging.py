@@ -20,8 +20,6 @@ from stepguard.repair.policy import Repairs
 from stepguard.repair.rewriting import StandIn
 from stepguard.results import Occurrence, StepRecord
 
-__all__ = ["ClaimJudge", "reject_stand_in"]
-
 
 class ClaimJudge:
     """Begins and ends the phase `Checking`, and ends `Computing`.

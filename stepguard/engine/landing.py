@@ -21,8 +21,6 @@ from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import AttemptOutcome, Occurrence
 
-__all__ = ["Landing"]
-
 _PASSED_OVER: Final = 2
 """So often a step that was refused behind another one is asked as if for the first time."""
 

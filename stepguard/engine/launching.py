@@ -31,8 +31,6 @@ from stepguard.repair.policy import Repairs, way_at_first
 from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
 
-__all__ = ["Launcher", "set_aside"]
-
 _CODE: Final = Rung("code", assistance="code")
 _NOBODY: Final = "a person has to answer it"
 _UNSETTLED: Final[Mapping[CallState, str]] = {

@@ -14,8 +14,6 @@ from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import StepRecord
 
-__all__ = ["Learning"]
-
 
 class Learning:
     """Turns what happens to flights into counts.

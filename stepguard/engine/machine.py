@@ -50,9 +50,6 @@ from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import person
 from stepguard.results import Attempt, Occurrence, Problem, Result, Status
 
-__all__ = ["Engine"]
-
-
 _STATUS: Final[Mapping[Strength, Status]] = {
     "proved": "verified",
     "constrained": "checked",

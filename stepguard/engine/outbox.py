@@ -6,8 +6,6 @@ from stepguard.engine.actions import Action, Clock, Event, misfit
 from stepguard.engine.flights import Phase
 from stepguard.errors import UsageError
 
-__all__ = ["Outbox"]
-
 
 class Outbox:
     """The outstanding actions of a run, whether they were handed out yet or not.

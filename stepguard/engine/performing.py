@@ -14,8 +14,6 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.operations import KEY, WrongResult
 
-__all__ = ["aperform_step", "perform_step"]
-
 
 def perform_step(action: Act) -> Performed | Failed:
     """Perform a step, blocking; an async function runs in an event loop of its own."""

@@ -41,8 +41,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 
-__all__ = ["Prompter", "describe_steps"]
-
 _INTRODUCTION: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
     "Do not skip, add, reorder, simplify or correct steps."

@@ -15,8 +15,6 @@ from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence
 
-__all__ = ["CallState", "Recall", "holds"]
-
 _SHOWN: Final = 5
 _TRUTHS: Final = {"yes": True, "no": False}
 

@@ -21,8 +21,6 @@ from stepguard.errors import BackendError
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_draft, read_reply
 
-__all__ = ["Receiver"]
-
 _NO_COMPLETION = Completion(None, None)
 
 

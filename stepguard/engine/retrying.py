@@ -21,8 +21,6 @@ from stepguard.engine.schedule import Schedule
 from stepguard.errors import BackendError
 from stepguard.results import Status
 
-__all__ = ["Retrier"]
-
 
 class Retrier:
     """Ends the phase `Asking` without a reply: the flight waits for the next try, or is over.

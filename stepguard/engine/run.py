@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from stepguard.engine.journal import Journal
     from stepguard.engine.machine import Engine
 
-__all__ = ["Run"]
-
 
 class Run:
     """One execution, driven by whoever calls `actions` and `send`.

@@ -22,8 +22,6 @@ from stepguard.repair.policy import counts_days
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
 
-__all__ = ["Broken", "Schedule", "Segment"]
-
 _AHEAD = 4
 """With parallel segments: how far ahead of the first open step to look for more, in times what can be asked at once."""
 

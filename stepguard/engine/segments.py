@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from stepguard.core.profile import Profile
     from stepguard.core.usage import Usage
 
-__all__ = ["SegmentLength", "Segments", "best_length"]
-
 _PRIOR_STEPS: Final = 5.0
 _PRIOR_ERROR: Final = 0.05
 """Before anything is seen: as if 5 steps had shown an error of 5 %. A few deviations outweigh so little at once."""

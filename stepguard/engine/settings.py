@@ -14,8 +14,6 @@ from stepguard.repair.policy import Repair
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
 
-__all__ = ["Settings"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:

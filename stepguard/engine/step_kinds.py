@@ -24,8 +24,6 @@ from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Numb
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 
-__all__ = ["OPERATIONS", "SIGNS", "SIZES", "Rates", "arithmetic_kind", "rate_in", "step_kind"]
-
 OPERATIONS: Final = ("+", "-", "*", "/")
 SIGNS: Final = ("plain", "crossing", "negative", "double")
 SIZES: Final = ("ones", "tens", "hundreds", "thousands")

@@ -19,8 +19,6 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.partial import PartialReply, is_runaway
 
-__all__ = ["WrongStepWatch"]
-
 
 class WrongStepWatch:
     """Says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong, or runs away.

@@ -17,8 +17,6 @@ from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.records import as_json, now_text
 from stepguard.ledger.store import LedgerStore, Transaction
 
-__all__ = ["RunChange", "read_answer"]
-
 
 class RunChange:
     """What a person changes of a run that nobody drives."""

@@ -10,8 +10,6 @@ from stepguard.core.verdicts import shorten
 from stepguard.ledger.reading import RunReading
 from stepguard.show.text import TextLine
 
-__all__ = ["conversation_lines"]
-
 _LONGEST: Final = 200
 """Characters of a value, and of a call."""
 _KINDS: Final = {"allow": "good", "ask": "weak", "refuse": "bad", "hand_over": "bad"}

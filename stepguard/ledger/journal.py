@@ -31,8 +31,6 @@ from stepguard.ledger.store import LedgerStore
 from stepguard.ledger.writer import RunWriter
 from stepguard.results import Attempt, Result
 
-__all__ = ["ConversationJournal", "KeptRun", "RunJournal", "load_run"]
-
 
 @dataclass(slots=True)
 class KeptRun:

@@ -9,8 +9,6 @@ import threading
 import weakref
 from typing import Final
 
-__all__ = ["RunLocks"]
-
 
 class RunLocks:
     """The locks that one ledger holds in this process.

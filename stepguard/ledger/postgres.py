@@ -27,8 +27,6 @@ from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
 from stepguard.ledger.store import BUSY_SECONDS, SqlRows, Transaction
 
-__all__ = ["LedgerDatabase"]
-
 _SCHEMA: Final = "stepguard"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 _LOST_SECONDS: Final = 20.0

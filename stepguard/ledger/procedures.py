@@ -11,8 +11,6 @@ from stepguard.ledger.records import as_json, storable
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["digest_of_source", "operation_facts", "procedure_digest", "procedure_source", "read_procedure"]
-
 
 def procedure_source(procedure: Procedure) -> str | None:
     """The text of a procedure, None of one that memory does not hold."""

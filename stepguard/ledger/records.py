@@ -21,20 +21,6 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt, Occurrence, Result
 
-__all__ = [
-    "as_json",
-    "attempt_record",
-    "call_record",
-    "end_record",
-    "now_text",
-    "read_attempt",
-    "read_call",
-    "read_end",
-    "read_step",
-    "step_records",
-    "storable",
-]
-
 _SHORT: Final = 200
 """Characters of a value as JSON, above which a step that reads it keeps only a digest: it stands where it was set."""
 

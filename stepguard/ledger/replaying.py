@@ -24,8 +24,6 @@ from stepguard.repair.ladder import Ladder
 from stepguard.replies.formats import EquationFormat
 from stepguard.results import Attempt, Occurrence, Result
 
-__all__ = ["RunReplay", "load_procedure"]
-
 _PARALLEL: Final = 8
 
 

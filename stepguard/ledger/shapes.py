@@ -8,8 +8,6 @@ from typing import Any, Final, get_args
 from stepguard.core.verdicts import DEVIATION_KINDS, STRENGTHS
 from stepguard.results import Assistance, AttemptOutcome, Status
 
-__all__ = ["check_shape"]
-
 
 @dataclass(frozen=True, slots=True)
 class _Maybe:

@@ -19,8 +19,6 @@ from stepguard.ledger import store
 from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.store import BUSY_SECONDS, Transaction
 
-__all__ = ["LedgerFile"]
-
 _APPLICATION: Final = 0x5374_4C67
 _REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full: make room, and run again with the same run_id",

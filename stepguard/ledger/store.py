@@ -13,19 +13,6 @@ from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, Final, Protocol
 
-__all__ = [
-    "BUSY_SECONDS",
-    "GENESIS",
-    "MIGRATIONS",
-    "SCHEMA",
-    "TABLES",
-    "LedgerStore",
-    "Transaction",
-    "chain_hash",
-    "digest_of",
-    "schema_fault",
-]
-
 SCHEMA: Final = 1
 """The version of the schema, the first one."""
 MIGRATIONS: Final[Mapping[int, Sequence[str]]] = {}

@@ -9,8 +9,6 @@ from typing import Final
 from stepguard.errors import LedgerError, RunConflict
 from stepguard.ledger.store import LedgerStore, Transaction
 
-__all__ = ["RunWriter"]
-
 
 class RunWriter:
     """The only writer of one run, until it gives that up.

@@ -19,8 +19,6 @@ from stepguard.policy.reading import Reader, folded, json_value
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredTool
 
-__all__ = ["given_data", "plain_data", "read_arguments_of"]
-
 _MAX_ARGUMENTS: Final = 1_000_000
 _MAX_DIGITS: Final = 400
 _MAX_DEPTH: Final = 100

@@ -15,8 +15,6 @@ from stepguard.procedure.notation.building import ParsedProcedure, ProcedureBuil
 from stepguard.procedure.notation.settings import constant
 from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLine
 
-__all__ = ["assemble", "build_policy", "load_policy"]
-
 
 def build_policy(text: str, *, name: str = "policy", folder: Path | None = None) -> Policy:
     """The policy that a text is.

@@ -8,8 +8,6 @@ from typing import Any, Literal
 
 from stepguard.language.values import Value, show_value
 
-__all__ = ["Decision", "FactQuestion", "Outcome", "Reason", "ReasonKind"]
-
 Outcome = Literal["allow", "refuse", "ask", "hand_over"]
 
 ReasonKind = Literal[

@@ -37,8 +37,6 @@ from stepguard.policy.memory import MAX_ID, GateMemory, as_json
 from stepguard.policy.policy import DeclaredTool, Policy
 from stepguard.policy.reading import read_moment
 
-__all__ = ["PolicyGate"]
-
 
 class PolicyGate:
     """The gate of one conversation; see `Policy.gate`. It may be used from several threads.

@@ -12,8 +12,6 @@ from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.values import Value
 from stepguard.policy.reading import folded
 
-__all__ = ["CallHistory", "CallStatus", "LetThrough", "Sight"]
-
 CallStatus = Literal["pending", "succeeded", "failed", "not_done"]
 """``pending``: not answered yet. ``failed``: it failed, and may have done something all the same. ``not_done``: it is
 known to have done nothing."""

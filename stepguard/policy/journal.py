@@ -16,8 +16,6 @@ from stepguard.policy.history import LetThrough
 if TYPE_CHECKING:
     from stepguard.policy.policy import Policy
 
-__all__ = ["GateChanges", "GateJournal", "GateLedger"]
-
 
 class GateJournal(Protocol):
     """Where one conversation is made durable.

@@ -45,8 +45,6 @@ from stepguard.policy.rules import (
 )
 from stepguard.policy.scope import NO_TIME, RuleScope
 
-__all__ = ["CallJudgement", "judge_call"]
-
 T = TypeVar("T")
 
 _MOST_SHOWN: Final = 200

@@ -16,8 +16,6 @@ from stepguard.policy.policy import Policy
 from stepguard.policy.reading import read_moment
 from stepguard.policy.rules import MOMENT
 
-__all__ = ["KnownFacts"]
-
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 _WRITTEN: Final = ("percent", "duration", "quantity")
 """Types of keys that are asked about as they are written: a bare number would not say its unit."""

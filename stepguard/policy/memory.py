@@ -23,8 +23,6 @@ from stepguard.policy.reading import Reader, result_data
 from stepguard.policy.rules import tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in
 
-__all__ = ["MAX_ID", "GateMemory", "as_json"]
-
 MAX_ID: Final = 512
 """Of a longer identifier so many characters count."""
 _VERSION: Final = 1

@@ -30,8 +30,6 @@ from stepguard.policy.rules import (
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredTool
 
-__all__ = ["PolicyNote", "notes_on"]
-
 _FLIPPED: Final = {">": "<=", "<=": ">", ">=": "<", "<": ">="}
 _MIRRORED: Final = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 

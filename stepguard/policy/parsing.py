@@ -20,8 +20,6 @@ from stepguard.policy.trees import PolicyTrees
 from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.parsing import prepared
 
-__all__ = ["parse_policy_items", "parse_rule_part"]
-
 _BREAKS: Final = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_rule", "lone_target", "lone_pattern")
 

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from stepguard.policy.gate import PolicyGate
     from stepguard.policy.journal import GateLedger
 
-__all__ = ["DeclaredFact", "DeclaredParameter", "DeclaredTool", "FactMissing", "FactTable", "Policy"]
-
 
 class FactMissing(Exception):
     """A rule reads a fact that nobody has given yet."""

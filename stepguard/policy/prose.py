@@ -18,8 +18,6 @@ from stepguard.policy.policy import Policy
 from stepguard.policy.prose_blocks import A_HEADING, TOOL, ProseBlock, prose_blocks, sentences_of
 from stepguard.policy.tool_schemas import ToolDeclarations
 
-__all__ = ["DraftedPolicy", "ProseNote", "draft_policy"]
-
 _T, _FIRST = TOOL.format("tool"), TOOL.format("first")
 _CALL, _CALLING, _CALLED = "(?:call|use)", "(?:calling|using)", "(?:called|used)"
 _WHO: Final = "(?:you|the agent|agents|the assistant)"

@@ -11,8 +11,6 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-__all__ = ["A_HEADING", "TOOL", "ProseBlock", "prose_blocks", "sentences_of"]
-
 TOOL: Final = r"(?:`(?P<{0}q>[A-Za-z_]\w*)(?:\(\))?`|(?P<{0}u>[A-Za-z]\w*_\w+)(?:\(\))?|(?P<{0}c>[A-Za-z_]\w*)\(\))"
 """A tool that is named as such, with a name of its group in place of ``{0}``."""
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})(.*)")

@@ -25,8 +25,6 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
 from stepguard.policy.rules import MOMENT
 
-__all__ = ["Reader", "folded", "json_value", "read_moment", "read_zone", "result_data", "shown_argument"]
-
 _PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 _MOMENT: Final = re.compile(

@@ -11,8 +11,6 @@ from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.policy.reading import read_zone
 
-__all__ = ["rejudge"]
-
 
 def rejudge(
     policy: Policy, changes: Iterable[Mapping[str, Any]], *, conversation: str, options: Mapping[str, Any]

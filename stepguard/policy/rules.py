@@ -18,32 +18,6 @@ from stepguard.language.terms import Operand
 from stepguard.language.value_types import TEXT, TypeLike, ValueType
 from stepguard.procedure.notation import parse_term
 
-__all__ = [
-    "MOMENT",
-    "Binding",
-    "Branching",
-    "CallPattern",
-    "Confirmation",
-    "Demand",
-    "Done",
-    "Earlier",
-    "Exemption",
-    "ExpressionLike",
-    "Fact",
-    "Limit",
-    "Parameter",
-    "Prohibition",
-    "Repetition",
-    "Requirement",
-    "Rule",
-    "Seen",
-    "SeenAll",
-    "ToolSignature",
-    "bound_names",
-    "nodes_of",
-    "tree_of",
-]
-
 ExpressionLike = Expression | str
 
 MOMENT: Final = ValueType(

@@ -18,8 +18,6 @@ from stepguard.language.values import Value
 from stepguard.policy.policy import FactMissing
 from stepguard.policy.rules import ExpressionLike, tree_of
 
-__all__ = ["NO_TIME", "RuleScope"]
-
 NO_TIME = "the host gave no time: offer the call with `now=...`"
 
 

@@ -15,8 +15,6 @@ from typing import Any, Final
 from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonObject
 
-__all__ = ["SpanRecord", "is_span_line", "read_records"]
-
 _MAX_LINE: Final = 50_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PREFIX: Final = "gen_ai."

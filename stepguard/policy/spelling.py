@@ -18,8 +18,6 @@ from stepguard.language.values import Value
 from stepguard.policy.reading import folded
 from stepguard.policy.rules import Rule, bound_names, nodes_of
 
-__all__ = ["KnownTexts", "compared_names", "texts_in"]
-
 _LONGEST: Final = 200
 """A longer text is no identifier."""
 

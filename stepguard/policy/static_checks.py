@@ -40,8 +40,6 @@ from stepguard.policy.rules import (
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredFact, DeclaredTool
 
-__all__ = ["BUILT_IN", "check_rules"]
-
 BUILT_IN: Final[Mapping[str, ValueType]] = {"now": MOMENT, "today": DATE}
 """What every rule may read: the moment of the call, and its day."""
 

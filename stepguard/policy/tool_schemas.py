@@ -11,8 +11,6 @@ from typing import Any, Final, TypeGuard
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import RESERVED
 
-__all__ = ["ToolDeclarations", "declare_tools"]
-
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
 _PLAIN: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}

@@ -11,8 +11,6 @@ from stepguard.language.expressions import Expression
 from stepguard.policy import rules
 from stepguard.procedure.notation.trees import Trees, refuse, unquote
 
-__all__ = ["AllowLine", "FactLine", "ParameterLine", "PolicyTrees", "ToolLine", "ViewBlock"]
-
 
 class ParameterLine(NamedTuple):
     """``amount: money(EUR) = 0``; a name of ``...`` stands for further arguments."""

@@ -51,8 +51,6 @@ from stepguard.procedure.notation import parse_term
 from stepguard.procedure.notation.trees import TableBlock, TitleLine
 from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
-__all__ = ["parse_policy_yaml"]
-
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
 _TOP = ("name", "records", "tables", "tools", "facts", "rules")
 _DEMANDS: Mapping[str, tuple[str, ...]] = {

@@ -25,8 +25,6 @@ from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
 
-__all__ = ["days_apart", "split_dates"]
-
 _MAX_MONTHS = 24
 """A sum over more months is no help."""
 

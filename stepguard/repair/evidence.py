@@ -24,8 +24,6 @@ from stepguard.repair.rewriting import StandIn
 if TYPE_CHECKING:
     from stepguard.checks import Check
 
-__all__ = ["by_fields", "by_options", "by_parts", "other_order", "passage_first"]
-
 _FEWEST_OPTIONS: Final = 3
 """Of two options the one that does not apply would name the other."""
 _MOST_PARTS: Final = 12

@@ -31,8 +31,6 @@ from stepguard.repair.rungs import (
     Vote,
 )
 
-__all__ = ["DEFAULT_RUNGS", "Ladder"]
-
 DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Resample(),
     Rewrite(),

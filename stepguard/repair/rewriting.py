@@ -22,8 +22,6 @@ from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 
-__all__ = ["StandIn", "leaves_of", "number_of", "rewrite", "stand_in"]
-
 
 @dataclass(frozen=True, slots=True)
 class StandIn:

@@ -20,8 +20,6 @@ from stepguard.procedure.steps import Step
 from stepguard.repair.date_splitting import days_apart, split_dates
 from stepguard.repair.rewriting import StandIn, leaves_of, number_of, rewrite, stand_in
 
-__all__ = ["Way", "split"]
-
 Way = Literal["digits", "round_numbers", "compensation"]
 """How two numbers are taken apart:
 

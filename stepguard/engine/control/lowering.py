@@ -55,8 +55,6 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import PLACEHOLDER, Performer, Step
 
-__all__ = ["Lowering", "ValueNames", "told_to_person"]
-
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
 _PLAIN: Final = re.compile(r"[\w][\w .'-]{0,80}")
 """Text that may stand in a question as it is: it can end no quote, no line and no list."""

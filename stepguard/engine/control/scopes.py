@@ -17,20 +17,6 @@ from stepguard.language.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
-__all__ = [
-    "Binding",
-    "Gathered",
-    "Known",
-    "Scope",
-    "ScopeValues",
-    "Undecided",
-    "Variable",
-    "names_of",
-    "resolve",
-    "support_of",
-    "weakened",
-]
-
 
 class Undecided(Exception):
     """It depends on values that are not verified yet: one of `names` is awaited."""

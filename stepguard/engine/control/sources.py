@@ -16,8 +16,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence
 
-__all__ = ["Halt", "Pending", "State", "StepSource", "Straight", "asked_type", "in_numbers"]
-
 
 class Halt(StepguardError):
     """The procedure cannot go on here, whatever a model says: a bound is reached, an approval was refused.

@@ -40,8 +40,6 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned, performed_in
 from stepguard.procedure.steps import EFFECTIVE, Step
 
-__all__ = ["Unfolding"]
-
 _WINDOW: Final = 32
 """So many rounds of a list are walked side by side."""
 

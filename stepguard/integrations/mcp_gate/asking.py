@@ -19,8 +19,6 @@ from stepguard.policy.arguments import plain_data
 from stepguard.policy.decisions import Decision, FactQuestion
 from stepguard.policy.gate import PolicyGate
 
-__all__ = ["PersonAtClient", "PersonQuestion", "can_ask", "declared_capabilities"]
-
 _CAPABILITIES: Final = "io.modelcontextprotocol/clientCapabilities"
 _FIELD: Final = "answer"
 _MOST_SHOWN: Final = 500

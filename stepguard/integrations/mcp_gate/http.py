@@ -23,8 +23,6 @@ try:
 except ImportError:
     raise MissingExtraError("a gate before an MCP server over HTTP", extra="mcp") from None
 
-__all__ = ["serve_url"]
-
 
 async def serve_url(
     session: GatedSession,

@@ -13,12 +13,6 @@ from stepguard.language.value_types import ValueType
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.reading import folded
 
-__all__ = [
-    "CALL_KEYS", "INVALID_PARAMS", "INVALID_REQUEST", "MESSAGE_KEYS", "METHOD_NOT_FOUND", "PARSE_ERROR",
-    "ambiguous_key", "error_message", "one_line", "plain_id", "plain_params", "read_message", "result_text",
-    "text_result",
-]  # fmt: skip
-
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
 METHOD_NOT_FOUND: Final = -32601

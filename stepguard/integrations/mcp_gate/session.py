@@ -40,8 +40,6 @@ from stepguard.language.values import show_value
 from stepguard.policy.decisions import Decision, FactQuestion
 from stepguard.policy.gate import PolicyGate
 
-__all__ = ["IDEMPOTENCY_KEY", "GatedSession", "Routed"]
-
 IDEMPOTENCY_KEY: Final = "stepguard/idempotency-key"
 """Where a server finds the key of a call: in the ``_meta`` of its parameters."""
 _QUESTION: Final = "stepguard"

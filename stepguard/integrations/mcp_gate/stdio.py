@@ -12,8 +12,6 @@ from typing import IO, Any, Final
 from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.mcp_gate.session import GatedSession, Routed
 
-__all__ = ["log_line", "serve_command", "stdin_lines", "stdout_writer"]
-
 _PATIENCE: Final = 5.0
 """Seconds for which a server may end by itself when its input has ended."""
 
