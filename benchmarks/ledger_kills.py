@@ -199,13 +199,7 @@ def _settle_calls(folder: Path, number: int, report: Report) -> None:
 
 
 def run_conversation(
-    number: int,
-    folder: Path,
-    chance: random.Random,
-    windows: dict[str, float],
-    pause: float,
-    report: Report,
-    most: int,
+    number: int, folder: Path, chance: random.Random, windows: dict[str, float], pause: float, report: Report, most: int
 ) -> None:
     """Carry the conversation of an agent to its end, killing it as long as there are kills left."""
     report.runs += 1

@@ -21,8 +21,7 @@ from stepguard.language.values import Value
 
 parse = ValueType.parse
 ITEM: Final = RecordType(
-    "Item",
-    (("what", parse("text")), ("amount", parse("number")), ("spent", parse("date")), ("late", parse("boolean"))),
+    "Item", (("what", parse("text")), ("amount", parse("number")), ("spent", parse("date")), ("late", parse("boolean")))
 )
 TYPES: Final[dict[str, ValueType]] = {
     "n": parse("number"),
@@ -289,11 +288,7 @@ def _strategies(depth: int) -> dict[str, st.SearchStrategy[Meaning]]:
             number.map(lambda key: Meaning(Item(Name("band"), (key.tree,)), lambda state: _band(key.of(state)))),
             _choice(text, truth),
         ],
-        "date": [
-            _chain("+", operator.add, day, span),
-            _chain("-", operator.sub, day, span),
-            _choice(day, truth),
-        ],
+        "date": [_chain("+", operator.add, day, span), _chain("-", operator.sub, day, span), _choice(day, truth)],
         "span": [_chain("-", operator.sub, day, day), _chain("+", operator.add, span, span)],
         "mass": [
             _chain("+", operator.add, mass, mass),
@@ -312,12 +307,7 @@ def _strategies(depth: int) -> dict[str, st.SearchStrategy[Meaning]]:
             st.builds(
                 lambda amount, spent: Meaning(
                     RecordTerm(
-                        (
-                            ("what", Name("word")),
-                            ("amount", amount.tree),
-                            ("spent", spent.tree),
-                            ("late", Name("flag")),
-                        )
+                        (("what", Name("word")), ("amount", amount.tree), ("spent", spent.tree), ("late", Name("flag")))
                     ),
                     lambda state: {
                         "what": state["word"],

@@ -18,9 +18,7 @@ UNITS = ("kg", "g", "ml", "mol/l", "km/h", "J/(mol*K)", "m^-1", "°C")
 _numbers = st.fractions(max_denominator=60, min_value=-(10**6), max_value=10**6)
 _texts = st.text(st.characters(blacklist_categories=["Cs", "Cc"]), max_size=12)  # what JSON loses is refused
 _periods = st.builds(
-    lambda sign, *parts: Period(*(sign * part for part in parts)),
-    st.sampled_from([1, -1]),
-    *[st.integers(0, 40)] * 3,
+    lambda sign, *parts: Period(*(sign * part for part in parts)), st.sampled_from([1, -1]), *[st.integers(0, 40)] * 3
 )
 _QUANTITIES = [ValueType(kind="quantity", unit=read_unit(unit)) for unit in UNITS]
 

@@ -229,10 +229,7 @@ def _derivative(chance: random.Random) -> Problem:
 
 
 DERIVATIVE = Family(
-    "Derivative",
-    _derivative,
-    lambda problem, tree: _is_slope(tree, problem.truth.of, problem.truth.order),
-    share=2,
+    "Derivative", _derivative, lambda problem, tree: _is_slope(tree, problem.truth.of, problem.truth.order), share=2
 )
 
 

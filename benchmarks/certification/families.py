@@ -26,17 +26,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Input
 from stepguard.replies.formats import EquationFormat
 
-__all__ = [
-    "FAMILIES",
-    "NOTHING",
-    "Claimed",
-    "Family",
-    "Problem",
-    "Said",
-    "certify_checks",
-    "try_claim",
-    "try_family",
-]
+__all__ = ["FAMILIES", "NOTHING", "Claimed", "Family", "Problem", "Said", "certify_checks", "try_claim", "try_family"]
 
 NOTHING: Final = object()
 """What a text says that is no value of the kind that is asked for: it is never right."""

@@ -354,11 +354,7 @@ _value(
     lambda case, number: number_text(number).replace(".", ",") if "." in number_text(number) else None,
     refused=True,
 )
-_value(
-    "thousands by ordinary blanks (two numbers, or one)",
-    lambda case, number: _spaced(number, " "),
-    refused=True,
-)
+_value("thousands by ordinary blanks (two numbers, or one)", lambda case, number: _spaced(number, " "), refused=True)
 _value("a unit of measure (no unit is declared)", lambda case, number: f"{number_text(number)} km", refused=True)
 
 

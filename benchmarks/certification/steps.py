@@ -48,8 +48,7 @@ def _pair(chance: random.Random, operator: str, one: Tree, two: Tree) -> Tree:
 def _integers(chance: random.Random, state: State) -> Plan:
     one = _variable(chance, state, whole=True, below=10**6)
     return Plan(
-        _pair(chance, chance.choice("+-*"), one, _operand(chance, state, whole=True, below=10**6)),
-        Spec(kind="integer"),
+        _pair(chance, chance.choice("+-*"), one, _operand(chance, state, whole=True, below=10**6)), Spec(kind="integer")
     )
 
 

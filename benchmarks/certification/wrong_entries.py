@@ -12,13 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from certification.cases import Case
-from certification.truth import (
-    MODES,
-    Fn,
-    Truth,
-    compute,
-    rounded,
-)
+from certification.truth import MODES, Fn, Truth, compute, rounded
 
 __all__ = ["WRONG_ENTRIES", "Wrong", "wrong_kind", "wrong_value"]
 

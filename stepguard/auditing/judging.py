@@ -31,11 +31,7 @@ _STRIKING: Final = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|\{--|--\}|[~{}]|\\[A
 
 
 def audit(
-    procedure: Procedure,
-    inputs: Mapping[str, object],
-    transcript: str,
-    *,
-    check_timeout: float | None = 60.0,
+    procedure: Procedure, inputs: Mapping[str, object], transcript: str, *, check_timeout: float | None = 60.0
 ) -> Audit:
     """Say what went wrong in an unguarded run of a procedure.
 

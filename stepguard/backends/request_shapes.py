@@ -39,7 +39,4 @@ def responses_form(response_model: type[BaseModel], mode: ReplyMode, strict: boo
     if mode == "json_schema":
         return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}}
     function = {"name": name, "description": _TOOL, "parameters": schema, "strict": strict}
-    return {
-        "tools": [{"type": "function", **function}],
-        "tool_choice": {"type": "function", "name": name},
-    }
+    return {"tools": [{"type": "function", **function}], "tool_choice": {"type": "function", "name": name}}

@@ -250,11 +250,7 @@ def _shape(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _digest(row: BatchRow) -> str:
-    facts = [
-        str(row.key),
-        {str(name): _shown(value) for name, value in row.inputs.items()},
-        str(row.error),
-    ]
+    facts = [str(row.key), {str(name): _shown(value) for name, value in row.inputs.items()}, str(row.error)]
     return _hash(json.dumps(facts, sort_keys=True))
 
 

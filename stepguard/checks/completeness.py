@@ -75,12 +75,7 @@ class Complete(BuiltCheck):
     decimal: Literal[".", ","]
 
     def __init__(
-        self,
-        document: str,
-        field: str | None = None,
-        *,
-        apart: Iterable[str] = (),
-        decimal: Literal[".", ","] = ".",
+        self, document: str, field: str | None = None, *, apart: Iterable[str] = (), decimal: Literal[".", ","] = "."
     ) -> None:
         if not isinstance(document, str) or not document.isidentifier():
             raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")

@@ -32,11 +32,7 @@ def add_guard(
     group.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
     group.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
     group.add_argument(
-        "--max-calls",
-        metavar="N",
-        type=int,
-        default=usual.calls,
-        help=f"stop a run after this many model calls{said}",
+        "--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{said}"
     )
     group.add_argument(
         "--max-tokens",
@@ -47,11 +43,7 @@ def add_guard(
     )
     if seconds:
         group.add_argument(
-            "--max-seconds",
-            metavar="S",
-            type=float,
-            default=usual.seconds,
-            help=f"stop a run after this time{said}",
+            "--max-seconds", metavar="S", type=float, default=usual.seconds, help=f"stop a run after this time{said}"
         )
     if stop_early:
         group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")

@@ -95,11 +95,7 @@ def _print(found: Audit, procedure: Procedure) -> None:
         line = "" if step.place is None else str(step.place.line)
         verdict = Text(_verdict(step), style=colours.get(step.verdict, "red"))
         table.add_row(
-            Text(_cell(step.step)),
-            line,
-            Text(_cell(step.claimed or "")),
-            Text(_cell(step.expected or "")),
-            verdict,
+            Text(_cell(step.step)), line, Text(_cell(step.claimed or "")), Text(_cell(step.expected or "")), verdict
         )
     console.print(table)
     for finding in found.findings:

@@ -38,10 +38,7 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", help="the run_id")
     parser.add_argument("step", metavar="STEP", help="the step, as `stepguard runs` names it")
     parser.add_argument(
-        "value",
-        metavar="VALUE",
-        nargs="?",
-        help="the answer: yes or no to an approval, JSON for a list or record",
+        "value", metavar="VALUE", nargs="?", help="the answer: yes or no to an approval, JSON for a list or record"
     )
     parser.add_argument(
         "--repeat", action="store_true", help="instead of a value: let the call of a tool be made again"

@@ -182,13 +182,7 @@ def check_callable(value: object, option: str, *, name: str = "", optional: bool
 
 
 def check_instance(
-    value: object,
-    kind: type | tuple[type, ...],
-    option: str,
-    *,
-    what: str,
-    name: str = "",
-    optional: bool = False,
+    value: object, kind: type | tuple[type, ...], option: str, *, what: str, name: str = "", optional: bool = False
 ) -> None:
     """An object of a class; `what` describes one, such as "a Budget such as Budget(calls=40)".
 

@@ -44,8 +44,7 @@ _IN_WORDS: Final = frozenset(
 )
 _DATE: Final = ValueType(kind="date")
 _LEASE: Final = ValueType(
-    kind="record",
-    record=RecordType("Lease", (("begins", _DATE), ("months", ValueType(kind="integer")))),
+    kind="record", record=RecordType("Lease", (("begins", _DATE), ("months", ValueType(kind="integer"))))
 )
 _GOODS: Final = ValueType(
     kind="list", items=ValueType(kind="record", record=RecordType("Good", (("what", TEXT), ("price", NUMBER))))

@@ -125,11 +125,7 @@ class ClaimJudge:
             record = self._record(flight, place, kept.value, judgement, records, agreed=kept.strength == "agreed")
             assert kept.claim is not None
             records[where.step] = replace(
-                record,
-                claim=kept.claim.text,
-                tries=kept.tries,
-                assistance=kept.assistance,
-                deviations=kept.deviations,
+                record, claim=kept.claim.text, tries=kept.tries, assistance=kept.assistance, deviations=kept.deviations
             )
         self._landing.committed(Committing(flight, None, tuple(records.values())), now)
 

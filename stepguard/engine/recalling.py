@@ -126,8 +126,5 @@ def _first(segment: Segment, count: int) -> Segment:
     if count == len(segment.steps):
         return segment
     return replace(
-        segment,
-        indices=segment.indices[:count],
-        steps=segment.steps[:count],
-        occurrences=segment.occurrences[:count],
+        segment, indices=segment.indices[:count], steps=segment.steps[:count], occurrences=segment.occurrences[:count]
     )

@@ -20,17 +20,7 @@ from stepguard.language.numerals import Exact
 from stepguard.language.periods import MONDAY_TO_FRIDAY, WorkingCalendar
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
-from stepguard.language.terms import (
-    Aggregate,
-    Choice,
-    Field,
-    Item,
-    ListTerm,
-    LiteralTerm,
-    Member,
-    Operand,
-    RecordTerm,
-)
+from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, Operand, RecordTerm
 from stepguard.language.values import Value, to_exact
 
 MAX_TERM_DEPTH: Final = 200

@@ -53,11 +53,7 @@ _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
 def type_of(
-    tree: Expression,
-    types: Mapping[str, ValueType],
-    tables: Mapping[str, Table] = _NO_TABLES,
-    *,
-    scaled: bool = False,
+    tree: Expression, types: Mapping[str, ValueType], tables: Mapping[str, Table] = _NO_TABLES, *, scaled: bool = False
 ) -> ValueType:
     """The type of an expression. What is computed with numbers is a number, and money where it is added to money.
 

@@ -82,11 +82,7 @@ class Verification:
 
 
 def verify_ledger(
-    ledger: Ledger,
-    *,
-    head: str | None = None,
-    procedures: Iterable[Procedure] = (),
-    policies: Iterable[Policy] = (),
+    ledger: Ledger, *, head: str | None = None, procedures: Iterable[Procedure] = (), policies: Iterable[Policy] = ()
 ) -> Verification:
     """Check a ledger.
 
@@ -107,10 +103,7 @@ def verify_ledger(
 
 
 def _verify(
-    file: LedgerStore,
-    head: tuple[int, bytes] | None,
-    known: Mapping[str, Procedure],
-    policies: Mapping[str, Policy],
+    file: LedgerStore, head: tuple[int, bytes] | None, known: Mapping[str, Procedure], policies: Mapping[str, Policy]
 ) -> Verification:
     records, last, fault = _check_chain(file, head)
     if fault is None:

@@ -33,12 +33,7 @@ class RunWriter:
         self._freeing = weakref.finalize(self, file.free, run)  # of a run that nobody drives to its end
 
     def write(
-        self,
-        records: list[tuple[str, str]],
-        update: str = "",
-        *facts: object,
-        synced: bool = True,
-        last: bool = False,
+        self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool = True, last: bool = False
     ) -> None:
         """Add records, pairs of a kind and a body, and change how the run is listed: `update` is SQL.
 

@@ -26,13 +26,7 @@ class LazySteps(Sequence[Step]):
     """
 
     def __init__(
-        self,
-        step_at: Callable[[int], Step],
-        length: int,
-        look_back: int,
-        inputs: tuple[Input, ...],
-        *,
-        memory: int = 0,
+        self, step_at: Callable[[int], Step], length: int, look_back: int, inputs: tuple[Input, ...], *, memory: int = 0
     ) -> None:
         self._step_at = step_at
         self._length = length

@@ -64,10 +64,7 @@ class Reading:
 
 
 def read_reply(
-    completion: Completion,
-    steps: Sequence[Step],
-    reply_format: ReplyFormat,
-    values: Mapping[str, Value] = _NO_VALUES,
+    completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat, values: Mapping[str, Value] = _NO_VALUES
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 

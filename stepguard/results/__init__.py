@@ -15,13 +15,7 @@ from typing import Any, Final, Literal, get_args
 from stepguard.core.profile import Profile
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import STRENGTHS, Deviation, Strength, Verdict, check_strength, shorten
-from stepguard.errors import (
-    BudgetExhausted,
-    RunFailed,
-    RunUnverified,
-    RunWaiting,
-    StepNotVerified,
-)
+from stepguard.errors import BudgetExhausted, RunFailed, RunUnverified, RunWaiting, StepNotVerified
 from stepguard.language.values import Value, show_value
 
 __all__ = [

@@ -69,14 +69,7 @@ class Upstream:
         ConfigError: this is no address.
     """
 
-    def __init__(
-        self,
-        url: str,
-        *,
-        limits: Limits,
-        key: str | None = None,
-        own_keys: bool = False,
-    ) -> None:
+    def __init__(self, url: str, *, limits: Limits, key: str | None = None, own_keys: bool = False) -> None:
         parts = _parts(url)
         if parts is None:
             raise ConfigError(

@@ -67,11 +67,7 @@ GLYPHS: Final = "│┊●◇↻▣■✓✗·"
 
 
 def draw_text(
-    procedure: Procedure,
-    run: Result | Mapping[str, Any] | None = None,
-    *,
-    width: int = 80,
-    ascii_only: bool = False,
+    procedure: Procedure, run: Result | Mapping[str, Any] | None = None, *, width: int = 80, ascii_only: bool = False
 ) -> str:
     """A procedure, and a run on it, as text.
 

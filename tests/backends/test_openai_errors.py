@@ -102,9 +102,7 @@ def test_the_word_of_the_endpoint_on_retries(chat_server: ChatServer, status: in
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"base_url": "127.0.0.1:1/v1"}, {"default_headers": {"X-Ours": "a\nb"}}],
-    ids=["address", "header"],
+    "options", [{"base_url": "127.0.0.1:1/v1"}, {"default_headers": {"X-Ours": "a\nb"}}], ids=["address", "header"]
 )
 def test_a_request_that_cannot_be_sent_is_not_retried(chat_server: ChatServer, options: dict[str, Any]) -> None:
     """What the HTTP library refuses to send with a client of the user's it would refuse again."""

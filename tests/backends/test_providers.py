@@ -226,10 +226,7 @@ def test_vendors_with_a_backend_of_their_own(vendor: str) -> None:
         ("Groq", r"did you mean 'groq'\?"),
         ("azure", r"did you mean 'azure_openai'\?"),
         ("togetherai", r"did you mean 'together'\?"),
-        (
-            "meta-llama",
-            "'meta-llama' is not known: write one of anthropic, anyscale, .*, xai, or OpenAIBackend",
-        ),
+        ("meta-llama", "'meta-llama' is not known: write one of anthropic, anyscale, .*, xai, or OpenAIBackend"),
     ],
 )
 def test_unknown_providers(provider: str, words: str) -> None:

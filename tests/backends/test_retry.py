@@ -9,11 +9,7 @@ import pytest
 from harness import GOOD, P2, PAIR, no_model, start
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy, Usage
-from stepguard.engine.actions import (
-    Ask,
-    Failed,
-    Woke,
-)
+from stepguard.engine.actions import Ask, Failed, Woke
 from stepguard.errors import BackendError, BackendRejected, ConfigError, RateLimited, UsageError
 
 

@@ -157,8 +157,7 @@ CASES: list[tuple[str, str, list[tuple[str, str]]]] = [
 
 
 @all_rows(
-    "expression, type_, reply, found",
-    [(expression, type_, *row) for expression, type_, rows in CASES for row in rows],
+    "expression, type_, reply, found", [(expression, type_, *row) for expression, type_, rows in CASES for row in rows]
 )
 def test_working_and_value_are_judged_together(expression: str, type_: str, reply: str, found: str) -> None:
     """Every link must be true and the first this step's; of several faults the one to mend first is named."""

@@ -21,12 +21,7 @@ def saying(strength: Strength | None) -> Callable[..., Verdict]:
 
 
 def words(*checks: Any) -> Procedure:
-    return Procedure(
-        [
-            Step("a", "2 * 3"),
-            Step("city", instruction="Name the city in the letter.", checks=checks),
-        ]
-    )
+    return Procedure([Step("a", "2 * 3"), Step("city", instruction="Name the city in the letter.", checks=checks)])
 
 
 def run(procedure: Procedure, **options: Any) -> Result:

@@ -32,10 +32,7 @@ PLAN = Plan(family=Arithmetic(), cells={5: 2, 50: 2}, arms=("cot", "guard"), see
 PRICE = Price(input=1, output=2)
 (DONE,) = asyncio.run(
     run_plan(
-        replace(PLAN, cells={5: 1}, arms=("cot",)),
-        SimulatedModel(slips=Slips.none()),
-        configuration={},
-        concurrency=1,
+        replace(PLAN, cells={5: 1}, arms=("cot",)), SimulatedModel(slips=Slips.none()), configuration={}, concurrency=1
     )
 )
 

@@ -130,13 +130,7 @@ class TestTerminal:
         ids=["verified", "exhausted", "misused", "bench"],
     )
     def test_cp1252_without_a_terminal(
-        self,
-        tmp_path: Path,
-        monkeypatch: pytest.MonkeyPatch,
-        arguments: list[str],
-        code: int,
-        printed: str,
-        where: str,
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], code: int, printed: str, where: str
     ) -> None:
         """Under cp1252 and in CI a command exits as elsewhere and writes plain lines, to a pipe and to a file."""
         into = tmp_path if where == "file" else None

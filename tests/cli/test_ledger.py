@@ -162,11 +162,7 @@ def test_a_conversation_of_a_ledger_is_shown(tmp_path: Path, capsys: pytest.Capt
     ],
 )
 def test_what_cannot_be_shown_is_named(
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    arguments: list[str],
-    said: str,
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
     """A run that is not there, or was erased, and options that do not go together."""
     path = _ledger(tmp_path)

@@ -94,10 +94,7 @@ def test_a_list_outside_of_a_loop_has_a_value_for_each_round() -> None:
 def test_a_list_of_nothing_has_no_rounds() -> None:
     """The body is not carried out, and the sum of nothing is nothing."""
     procedure = Procedure(
-        [
-            ForEach("n", "xs", [Step("double", "n * 2")]),
-            Step("total", Aggregate("sum", Name("double"))),
-        ],
+        [ForEach("n", "xs", [Step("double", "n * 2")]), Step("total", Aggregate("sum", Name("double")))],
         inputs=[Input("xs", "list of number")],
     )
     assert guard().run(procedure, {"xs": []}).answer == 0

@@ -136,10 +136,7 @@ def test_what_one_step_spent_does_not_count_for_another() -> None:
 
 @pytest.mark.parametrize(
     ("limit", "reason"),
-    [
-        (Budget(tokens=30), "30 tokens"),
-        (Budget(cost="0.00003", price=Price(input=1, output=1)), "0.00003 cost"),
-    ],
+    [(Budget(tokens=30), "30 tokens"), (Budget(cost="0.00003", price=Price(input=1, output=1)), "0.00003 cost")],
 )
 def test_tokens_and_money_of_a_step_are_limited(limit: Budget, reason: str) -> None:
     """Two calls of 15 tokens that stop at a step spend 30."""

@@ -241,10 +241,7 @@ def is_large(step: Step, values: Mapping[str, Any], claim: Claim) -> bool:
 NAME = Step("name", instruction="Copy the name.", type="text", reads=["letter"], checks=[Grounded("letter")])
 LARGE = Step("large", instruction="Is x above 5?", type="boolean", reads=["x"], checks=[is_large])
 DESK = Procedure(
-    [If([("x > 0", [NAME, LARGE])])],
-    inputs=[Input("letter", "text"), Input("x", "integer")],
-    answer="x",
-    name="desk",
+    [If([("x > 0", [NAME, LARGE])])], inputs=[Input("letter", "text"), Input("x", "integer")], answer="x", name="desk"
 )
 STRAIGHT_DESK = Procedure([NAME, LARGE], inputs=[Input("letter", "text"), Input("x", "integer")], name="desk")
 LETTER = {"letter": "Dear Ann", "x": 7}

@@ -83,8 +83,7 @@ class TestOperations:
             return "paid"
 
         procedure = Procedure(
-            [Step("receipt", operation="pay", performer="tool", type="text")],
-            tools={"pay": Tool(pay, retries=retries)},
+            [Step("receipt", operation="pay", performer="tool", type="text")], tools={"pay": Tool(pay, retries=retries)}
         )
         result = guard().run(procedure)
         assert result.status == status

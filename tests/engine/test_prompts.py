@@ -166,8 +166,7 @@ def test_the_demonstration_is_right() -> None:
     ]
     assert len(steps) == 6
     procedure = Procedure(
-        [*steps, Step("s7", instruction="Name the country in c.", reads=["c"])],
-        inputs=["a", "b", Input("c", "text")],
+        [*steps, Step("s7", instruction="Name the country in c.", reads=["c"])], inputs=["a", "b", Input("c", "text")]
     )
     run = Guard(ScriptedBackend(answer.content), repair=0)
     result = run.run(procedure, {"a": -14, "b": 36, "c": "Lyon, France"})

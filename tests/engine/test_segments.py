@@ -245,12 +245,7 @@ def test_a_chain_without_an_end_is_cut() -> None:
 
 def test_no_step_is_joined_to_one_that_is_not_its_next() -> None:
     """With segments at the same time a step that leads on is not asked with a later one in place of the next."""
-    steps = [
-        Step("t0", "x + 1"),
-        Step("s1", "x + 2", with_next=True),
-        Step("s2", "t0 + 3"),
-        Step("s3", "x + 4"),
-    ]
+    steps = [Step("t0", "x + 1"), Step("s1", "x + 2", with_next=True), Step("s2", "t0 + 3"), Step("s3", "x + 4")]
     run = Guard(lambda messages: "", segment=1, parallel=2).start(Procedure(steps, inputs=["x"]), {"x": 1})
     asked = [[step.id for step in action.request.steps] for action in run.actions() if isinstance(action, Ask)]
     assert ["s1", "s3"] not in asked

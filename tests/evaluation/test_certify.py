@@ -174,12 +174,7 @@ for run in (eval, open, lambda text: 1 / 0, lambda text: int(text)):
 print(len(found.escapes), found.n, *found.outcomes)
 """
     ran = subprocess.run(
-        [sys.executable, "-c", script],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        env=ENVIRONMENT,
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=False, env=ENVIRONMENT
     )
     assert ran.stdout.startswith("4 "), ran.stdout + ran.stderr
 

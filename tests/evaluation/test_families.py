@@ -44,7 +44,7 @@ NAMES = [
 ]
 LENGTHS = [1, 2, 7, 20]
 PINNED = [
-    *(("running_sum", "764c4531"), ("roots", "6023f740"), ("word_lists", "3579b912"), ("returns_desk", "37fbaf67")),
+    *(("running_sum", "764c4531"), ("roots", "6023f740"), ("word_lists", "3579b912"), ("returns_desk", "37fbaf67"))
 ]
 
 

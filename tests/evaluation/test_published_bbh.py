@@ -184,17 +184,9 @@ def test_the_bench_runs_every_task(folder: Path, capsys: pytest.CaptureFixture[s
         ("tracking", {"target": "(H)"}, "line 1: the published answer is '.H.', but the steps give"),
         ("tracking", {"input": "Who has what?"}, "line 1: the item is not of the form"),
         ("web_of_lies", {"input": "Question: Ann lies. Ben says Cleo lies. Does Ben tell the truth?"}, "known of Cleo"),
-        (
-            "navigate",
-            {"input": f"{QUESTION}Jump.\nOptions:\n- Yes\n- No"},
-            "form of navigate",
-        ),
+        ("navigate", {"input": f"{QUESTION}Jump.\nOptions:\n- Yes\n- No"}, "form of navigate"),
         ("object_counting", {"input": "I have some fruits. How many fruits do I have?"}, "form of counting"),
-        (
-            "object_counting",
-            {"input": "I have a quokka. How many animals do I have?"},
-            "kind of thing 'quokka' is",
-        ),
+        ("object_counting", {"input": "I have a quokka. How many animals do I have?"}, "kind of thing 'quokka' is"),
     ],
 )
 def test_an_item_that_is_none_is_refused(tmp_path: Path, part: str, changes: dict[str, str], named: str) -> None:

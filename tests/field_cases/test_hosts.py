@@ -118,8 +118,7 @@ def test_a_raw_document_is_the_only_input() -> None:
         return {"choices": [{"message": {"role": "assistant", "content": '{"total": "6 * 7 = 42"}'}}]}
 
     made = wrap(
-        SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create))),
-        trust=Trust(inputs=("user",)),
+        SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create))), trust=Trust(inputs=("user",))
     )
     result = ask(made, ("system", "Read it."), ("user", letter), procedure=READ)
     assert result.values["document"] == letter

@@ -14,13 +14,7 @@ from tables import all_rows
 from stepguard.errors import ExpressionError
 from stepguard.formulas.parsing import parse_formula
 from stepguard.formulas.ranges import Condition, Region, parse_region
-from stepguard.formulas.statements import (
-    Relation,
-    parse_matrix,
-    parse_relation,
-    parse_solutions,
-    parse_systems,
-)
+from stepguard.formulas.statements import Relation, parse_matrix, parse_relation, parse_solutions, parse_systems
 from stepguard.formulas.trees import (
     CallOf,
     Constant,

@@ -36,12 +36,7 @@ ROWS: Final[list[tuple[Callable[..., Any], dict[str, Any], str, str]]] = [
     (lambda **given: OutputChecker(SUM, **given), {"steps": "t"}, "steps", "steps is a list of names, or None, not"),
     (lambda **given: OutputChecker(SUM, **given), {"ignore": [1]}, "ignore", "ignore is a list of names, not [1]"),
     (lambda **given: OutputChecker(SUM, **given), {"read": 3}, "read", "read is a function, or None, not 3"),
-    (
-        lambda **given: OutputChecker(SUM, **given),
-        {"inputs": ["x"]},
-        "inputs",
-        "inputs is a mapping of names",
-    ),
+    (lambda **given: OutputChecker(SUM, **given), {"inputs": ["x"]}, "inputs", "inputs is a mapping of names"),
     (lambda **given: audit(SUM, {"x": 1}, "t = 2", **given), {"check_timeout": "5"}, "check_timeout", "check_timeout"),
     (lambda **given: OneOf("a", **given), {"ignore_case": "no"}, "ignore_case", "ignore_case is true or false"),
     (lambda: OneOf(" "), {}, "options", "an option is a text that is not empty, not ' '"),

@@ -16,14 +16,7 @@ from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, RetryPoli
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Event, Replied
-from stepguard.errors import (
-    BackendError,
-    BackendRejected,
-    ConfigError,
-    InputError,
-    UnexpectedRequest,
-    UsageError,
-)
+from stepguard.errors import BackendError, BackendRejected, ConfigError, InputError, UnexpectedRequest, UsageError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
 from stepguard.repair.rungs import Resample, Vote

@@ -51,11 +51,7 @@ def found(messages: object, **options: Any) -> Job:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        WITH_VALUES,
-        f"\ufeff\r\n# ours\r\nname: procedure\r\n{WITH_VALUES}\r\n",
-        [{"type": "text", "text": WITH_VALUES}],
-    ],
+    [WITH_VALUES, f"\ufeff\r\n# ours\r\nname: procedure\r\n{WITH_VALUES}\r\n", [{"type": "text", "text": WITH_VALUES}]],
 )
 def test_a_procedure_is_a_whole_message(content: object) -> None:
     """A message of a trusted role that is a procedure, values and all, asks for a run."""

@@ -16,14 +16,7 @@ from openai_harness import GOOD, KEY, PROCEDURE
 from serve_harness import VALUES
 
 from stepguard import Budget, RetryPolicy
-from stepguard.errors import (
-    BackendTimeout,
-    ConfigError,
-    InputError,
-    RunError,
-    RunFailed,
-    StepNotVerified,
-)
+from stepguard.errors import BackendTimeout, ConfigError, InputError, RunError, RunFailed, StepNotVerified
 from stepguard.integrations.openai.client import ClientCall
 
 pytest.importorskip("langchain")

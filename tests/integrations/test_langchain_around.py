@@ -18,10 +18,7 @@ from conftest import ChatServer, Received, Reply, completion_body
 from openai_harness import GOOD, KEY, good_answer
 from serve_harness import MODEL, VALUES, serving
 
-from stepguard.errors import (
-    ConfigError,
-    MissingExtraError,
-)
+from stepguard.errors import ConfigError, MissingExtraError
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")

@@ -124,11 +124,7 @@ class Checked(BaseModel):
 
 @pytest.mark.parametrize("schema", [Kept, Checked])
 @pytest.mark.parametrize(
-    "inputs",
-    [
-        {"price": "cost", "quantity": "pieces"},
-        lambda state: {"price": state.cost, "quantity": state.pieces},
-    ],
+    "inputs", [{"price": "cost", "quantity": "pieces"}, lambda state: {"price": state.cost, "quantity": state.pieces}]
 )
 def test_inputs_are_read_from_where_they_are(invoke: Invoke, schema: Any, inputs: Any) -> None:
     """Other keys are named, or a function reads the state, whatever its kind."""
@@ -159,12 +155,7 @@ def test_what_is_not_verified_can_be_routed(invoke: Invoke) -> None:
     graph.add_node("ask", lambda state: {"price": f"sorry: {state['refusal']}"})
     graph.add_edge(START, "invoice")
     graph.add_conditional_edges(
-        "invoice",
-        lambda state: "done" if state["status"] == "verified" else "ask",
-        {
-            "done": END,
-            "ask": "ask",
-        },
+        "invoice", lambda state: "done" if state["status"] == "verified" else "ask", {"done": END, "ask": "ask"}
     )
     state = invoke(graph.compile(), {"price": "24.90", "quantity": 3, "answer": "stale", "values": {"stale": 1}})
     assert (state["answer"], state["values"], state["status"]) == (None, {}, "abstained")

@@ -28,11 +28,7 @@ from pydantic_ai_harness import ANSWER, GOOD, INPUTS, MENDED, PROMPT, SUMS, TRUS
 
 from stepguard import RetryPolicy
 from stepguard.errors import ConfigError, InputError, RunError
-from stepguard.integrations.pydantic_ai import (
-    GuardedProcedures,
-    NotVerified,
-    result_of,
-)
+from stepguard.integrations.pydantic_ai import GuardedProcedures, NotVerified, result_of
 
 pytestmark = pytest.mark.once
 

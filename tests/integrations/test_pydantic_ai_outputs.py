@@ -21,12 +21,7 @@ from pydantic_ai_harness import GOOD, INPUTS, SUMS, Double, Sums, agent, run, sa
 
 from stepguard import Procedure, Step
 from stepguard.errors import ConfigError, InputError
-from stepguard.integrations.pydantic_ai import (
-    OutputCheck,
-    OutputNotVerified,
-    VerifiedOutput,
-    check_of,
-)
+from stepguard.integrations.pydantic_ai import OutputCheck, OutputNotVerified, VerifiedOutput, check_of
 
 pytestmark = pytest.mark.once
 

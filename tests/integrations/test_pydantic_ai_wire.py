@@ -19,10 +19,7 @@ from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.providers.openai import OpenAIProvider
 from pydantic_ai_harness import ANSWER, GOOD, MENDED, PROMPT, TRUST, WRONG
 
-from stepguard.integrations.pydantic_ai import (
-    GuardedProcedures,
-    result_of,
-)
+from stepguard.integrations.pydantic_ai import GuardedProcedures, result_of
 from stepguard.testing import no_real_requests
 
 pytestmark = pytest.mark.once

@@ -50,12 +50,7 @@ def test_create(client: openai.OpenAI, chat_server: ChatServer) -> None:
     for received in chat_server.requests:
         assert received.path == "/v1/responses"
         sent = {name: received.body[name] for name in ("reasoning", "max_output_tokens", "metadata", "store")}
-        assert sent == {
-            "reasoning": {"effort": "low"},
-            "max_output_tokens": 50,
-            "metadata": {"a": "b"},
-            "store": True,
-        }
+        assert sent == {"reasoning": {"effort": "low"}, "max_output_tokens": 50, "metadata": {"a": "b"}, "store": True}
         assert received.body["text"]["verbosity"] == "low"
         assert received.body["text"]["format"]["type"] == "json_schema"
     assert "John Doe" not in str(chat_server.requests)

@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ledger_harness import (
-    CHAIN,
-    SURE,
-    Counting,
-    Nobody,
-    change_ledger,
-    faults_of,
-    keep_ledger,
-)
+from ledger_harness import CHAIN, SURE, Counting, Nobody, change_ledger, faults_of, keep_ledger
 
 from stepguard import Guard, Procedure
 from stepguard.engine.actions import Ask, Commit

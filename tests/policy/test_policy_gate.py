@@ -48,7 +48,7 @@ def test_a_relation_that_does_not_hold_refuses(order: dict[str, Any], amount: fl
 
 
 MISSING = [
-    *({"paid": None}, {"paid": "150 USD"}, {"paid": [150]}, {"customer": 7.5}, {"customer": None}, {"placed": "soon"}),
+    *({"paid": None}, {"paid": "150 USD"}, {"paid": [150]}, {"customer": 7.5}, {"customer": None}, {"placed": "soon"})
 ]
 
 

@@ -173,7 +173,7 @@ def test_without_the_last_demand_every_other_one_still_counts() -> None:
     """No demand of the text is lost on the way to the nodes."""
     (rule,) = (each for each in Policy.parse(SHOP).rules if each.tool == "refund")
     assert [type(each).__name__ for each in rule.demands] == [
-        *("Seen", "Requirement", "Requirement", "Requirement", "Branching", "Requirement", "Limit"),
+        *("Seen", "Requirement", "Requirement", "Requirement", "Branching", "Requirement", "Limit")
     ]
 
 

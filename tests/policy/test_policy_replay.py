@@ -46,10 +46,10 @@ def test_each_call_is_judged_by_what_was_known() -> None:
     policy = Policy.parse(SHOP)
     calls = replay_conversation(policy, TALK, now=NOW, facts={"customer": "C1"})
     assert [(each.message, each.decision.outcome, each.failed) for each in calls] == [
-        *((2, "refuse", True), (4, "allow", False), (6, "ask", False), (8, "refuse", False), (10, "refuse", False)),
+        *((2, "refuse", True), (4, "allow", False), (6, "ask", False), (8, "refuse", False), (10, "refuse", False))
     ]
     assert [reason.kind for each in calls for reason in each.decision.reasons] == [
-        *("unseen", "unconfirmed", "broken", "unknown_tool"),
+        *("unseen", "unconfirmed", "broken", "unknown_tool")
     ]
     agreed = replay_conversation(policy, TALK, now=NOW, facts={"customer": "C1"}, confirmed=lambda role, before: True)
     assert agreed[2].decision.allowed

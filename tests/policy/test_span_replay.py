@@ -128,7 +128,7 @@ TALK = [
 def test_calls_in_messages_are_judged_where_no_execution_is_recorded() -> None:
     """Each once, however often the history is sent again; what the user said before goes to who reads it."""
     assert shown(replayed(*TALK)) == [
-        *((1, "get_order", "allow", []), (2, "refund", "ask", ["unconfirmed"]), (3, "refund", "refuse", ["broken"])),
+        *((1, "get_order", "allow", []), (2, "refund", "ask", ["unconfirmed"]), (3, "refund", "refuse", ["broken"]))
     ]
     heard: list[Any] = []
 

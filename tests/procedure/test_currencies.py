@@ -133,7 +133,4 @@ def test_loops_branches_and_calls_keep_currencies() -> None:
     twice = Procedure.parse("inputs:\n    v: money(USD)\nw = v * 2")
     assert twice.answer_in == "USD"
     with pytest.raises(ProcedureError, match=r"USD.*EUR"):
-        Procedure(
-            [ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")],
-            inputs=EUR_AND_USD,
-        )
+        Procedure([ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")], inputs=EUR_AND_USD)

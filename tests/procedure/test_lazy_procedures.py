@@ -38,12 +38,7 @@ def test_a_lazy_procedure_makes_only_the_steps_it_is_asked_for() -> None:
 
 @pytest.mark.parametrize(
     ("expression", "message"),
-    [
-        ("t2 + 1", "look_back"),
-        ("t6 + 1", "look_back"),
-        ("t5 + 1", "its own value"),
-        ("nowhere + 1", "look_back"),
-    ],
+    [("t2 + 1", "look_back"), ("t6 + 1", "look_back"), ("t5 + 1", "its own value"), ("nowhere + 1", "look_back")],
 )
 def test_the_look_back_is_checked_when_a_step_is_reached(expression: str, message: str) -> None:
     """A step of a lazy procedure that reads too far back, ahead or itself is refused when it is made."""

@@ -20,17 +20,7 @@ from stepguard.checks import Cites, Grounded
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
-from stepguard.repair.rungs import (
-    Draft,
-    Eliminate,
-    Fields,
-    Parts,
-    Passage,
-    Reorder,
-    Resample,
-    Split,
-    person,
-)
+from stepguard.repair.rungs import Draft, Eliminate, Fields, Parts, Passage, Reorder, Resample, Split, person
 from stepguard.testing import ScriptedBackend
 
 

@@ -14,11 +14,7 @@ from stepguard.backends import Request
 from stepguard.checks import Cites
 from stepguard.language.values import Value
 from stepguard.procedure import Input
-from stepguard.repair.rungs import (
-    Resample,
-    another_model,
-    person,
-)
+from stepguard.repair.rungs import Resample, another_model, person
 
 
 def _guesses(seed: int, procedure: Procedure) -> tuple[bool, int, str]:

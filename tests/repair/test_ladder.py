@@ -16,12 +16,7 @@ from stepguard.engine.actions import Ask, Replied
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
 from stepguard.repair.ladder import DEFAULT_RUNGS
-from stepguard.repair.rungs import (
-    Isolate,
-    Question,
-    Resample,
-    another_model,
-)
+from stepguard.repair.rungs import Isolate, Question, Resample, another_model
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 pytestmark = pytest.mark.once

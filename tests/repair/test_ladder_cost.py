@@ -16,15 +16,7 @@ from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
-from stepguard.repair.rungs import (
-    Code,
-    Draft,
-    Question,
-    Resample,
-    Rewrite,
-    Split,
-    another_model,
-)
+from stepguard.repair.rungs import Code, Draft, Question, Resample, Rewrite, Split, another_model
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 pytestmark = pytest.mark.once

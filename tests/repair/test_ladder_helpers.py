@@ -17,15 +17,7 @@ from stepguard.errors import BackendError, ConfigError
 from stepguard.language.values import Value
 from stepguard.repair.policy import Failures
 from stepguard.repair.rewriting import StandIn
-from stepguard.repair.rungs import (
-    Code,
-    Resample,
-    Rewrite,
-    Rung,
-    Vote,
-    another_model,
-    person,
-)
+from stepguard.repair.rungs import Code, Resample, Rewrite, Rung, Vote, another_model, person
 from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once

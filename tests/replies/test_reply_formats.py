@@ -191,11 +191,7 @@ def test_only_numbers_have_a_decimal_comma() -> None:
 
 @pytest.mark.parametrize(
     ("step", "answer"),
-    [
-        (SUM, "12 + 7 = 19"),
-        (Step("a", "x + y", show_work=False), "19"),
-        (COUNT, {"work": "12 + 7", "value": "19"}),
-    ],
+    [(SUM, "12 + 7 = 19"), (Step("a", "x + y", show_work=False), "19"), (COUNT, {"work": "12 + 7", "value": "19"})],
 )
 def test_a_demonstration_is_an_entry(step: Step, answer: object) -> None:
     """A right answer is shown as the entry that is asked for."""

@@ -158,12 +158,7 @@ def test_surplus_of_many_steps_stands_in_one_reply() -> None:
     """What is said too much spoils nothing, so it can come all at once, beside what spoils the reply."""
     plants: list[Plant] = [Plant("t1", "wrong_order"), Plant("t2", "extra_step"), Plant("rounded", "premature_answer")]
     first = run(*plants, Plant("truth", "missing_step")).attempts[0]
-    assert {each.kind for each in first.deviations} == {
-        "wrong_order",
-        "extra_step",
-        "premature_answer",
-        "missing_step",
-    }
+    assert {each.kind for each in first.deviations} == {"wrong_order", "extra_step", "premature_answer", "missing_step"}
     assert first.committed == 3
 
 

@@ -44,10 +44,7 @@ def requests_of(procedure: Procedure = STEPS, *, segment: int = 2) -> list[Reque
 def test_a_script_takes_every_kind_of_entry() -> None:
     """Text, a mapping, a completion, an error and a function each make one reply."""
     completion = Completion(json.dumps({"b": "6 + 4 = 10"}), usage=Usage(calls=1, input_tokens=3, output_tokens=2))
-    with ScriptedBackend(
-        "nope",
-        BackendError("no", retryable=False),
-    ) as backend:
+    with ScriptedBackend("nope", BackendError("no", retryable=False)) as backend:
         assert Guard(backend).run(P2).status == "failed"
     with ScriptedBackend(lambda request: json.dumps({request.steps[0].id: "2 * 3 = 6"}), completion) as backend:
         result = Guard(backend, segment=1).run(P2)

@@ -83,10 +83,7 @@ class Solves(SymbolicCheck):
     def _answer(self, question: FormulaQuestion) -> Verdict:
         left, right = _sides_of_relation(question, self.equation, ("=",))
         claimed = parse_solutions(
-            question.without_label(),
-            self.variable,
-            declared=question.declared,
-            known=question.known(left, right),
+            question.without_label(), self.variable, declared=question.declared, known=question.known(left, right)
         )
         values = tuple(question.numbered(value) for value in claimed.values)
         finding = self._all_solve(question, left, right, Solutions(values, claimed.everything))
@@ -292,10 +289,7 @@ class SolvesInequality(SymbolicCheck):
         if not isinstance(wanted, Relation) or set(wanted.operators) - {*_ORDERED, "!="}:
             raise Unusable("what is solved is no inequality")
         region = parse_region(
-            question.without_label(),
-            self.variable,
-            declared=question.declared,
-            known=question.known(*wanted.sides),
+            question.without_label(), self.variable, declared=question.declared, known=question.known(*wanted.sides)
         )
         try:
             charts: list[tuple[str, SignChart]] = []

@@ -46,10 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="how the simulated model slips: as qwen2.5-coder-1.5b was recorded to (the default), or study: the "
         "averages of a published study",
     )
-    parser.add_argument(
-        "--task",
-        help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)",
-    )
+    parser.add_argument("--task", help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)")
     parser.add_argument(
         "--data",
         type=Path,

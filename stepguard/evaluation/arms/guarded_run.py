@@ -9,18 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from stepguard.backends.base import Backend, Completion, ask
-from stepguard.engine.actions import (
-    Action,
-    Ask,
-    CheckClaims,
-    Checked,
-    Event,
-    Failed,
-    Replied,
-    Wait,
-    Woke,
-    deviation_of,
-)
+from stepguard.engine.actions import Action, Ask, CheckClaims, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
 from stepguard.evaluation.arms.base import ArmOptions, Outcome, authors_scores, served_by

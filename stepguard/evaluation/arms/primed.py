@@ -79,10 +79,7 @@ class Primed(Named):
         said = Message("assistant", half.text), Message("user", ahead)
         rest = [step for step in task.procedure.steps if step.id in half.rest]
         request = replace(
-            plain,
-            messages=(*plain.messages, *said),
-            steps=tuple(rest),
-            values={**plain.values, **half.planted},
+            plain, messages=(*plain.messages, *said), steps=tuple(rest), values={**plain.values, **half.planted}
         )
         sent = await send(backend, request, options.retry)
         found = read_run(task, f"{half.text}\n{sent.text}")

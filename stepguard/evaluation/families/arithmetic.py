@@ -21,14 +21,7 @@ from stepguard.evaluation.families.base import (
     Line,
     TaskDraft,
 )
-from stepguard.evaluation.families.programs import (
-    Instruction,
-    Operand,
-    Program,
-    ProgramShape,
-    compute,
-    make_block,
-)
+from stepguard.evaluation.families.programs import Instruction, Operand, Program, ProgramShape, compute, make_block
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Expression

@@ -150,11 +150,7 @@ class ReturnsDesk(DraftedFamily):
 def _line(stage: str, number: int, before: str) -> Line:
     reads = tuple(f"{name}_{number}" for name in _READS[stage])
     step_id, kind, rule = f"{stage}_{number}", _TYPES[stage], POLICY[stage]
-    formulas = {
-        "in_time": "{0} <= {1}",
-        "refund": "{0} * {1} - {2}",
-        "total": f"{before} + {{0}}",
-    }
+    formulas = {"in_time": "{0} <= {1}", "refund": "{0} * {1} - {2}", "total": f"{before} + {{0}}"}
     if stage in formulas:
         step = Step(step_id, formulas[stage].format(*reads), instruction=rule.rstrip("."), type=kind)
         return Line(step=step, solve=_solver(stage, step.reads), work=_work(stage, step.reads), brief=_BRIEF[stage])

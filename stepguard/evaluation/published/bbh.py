@@ -44,10 +44,7 @@ PARTS: Final[Mapping[str, BbhReader]] = {
         str,
     ),
     "object_counting": BbhReader(
-        "object_counting",
-        "I have a kiwi, two vases, and three mangoes. How many fruits do I have?",
-        counting,
-        str,
+        "object_counting", "I have a kiwi, two vases, and three mangoes. How many fruits do I have?", counting, str
     ),
 }
 """The tasks by the names of the knob."""

@@ -114,12 +114,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
         ),
         [tag("p", f"{_NO} {each.kind}: {cut(each.reason, _LINE)}", class_="bad-text") for each in others],
         tag("p", cut(attempt.error, _LINE), class_="bad-text") if attempt.error else None,
-        tag(
-            "details",
-            tag("summary", "request and reply as they were"),
-            _messages(request),
-            _raw(attempt.text or ""),
-        ),
+        tag("details", tag("summary", "request and reply as they were"), _messages(request), _raw(attempt.text or "")),
         class_="attempt" if accepted else "attempt bad",
         open=None if accepted else "open",
     )

@@ -60,10 +60,7 @@ def _checkers(outcomes: Sequence[Outcome]) -> Child:
 
 def _knowing(outcomes: Sequence[Outcome]) -> Child:
     rows: Rows = [
-        (
-            [each["arm"], str(each["length"]), str(each["slips"]), f"{each['misdone']}", share_of(each)],
-            False,
-        )
+        ([each["arm"], str(each["length"]), str(each["slips"]), f"{each['misdone']}", share_of(each)], False)
         for each in knowing(outcomes)
     ]
     if not rows:

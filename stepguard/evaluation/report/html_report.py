@@ -56,11 +56,7 @@ _SIMULATED: Final = (
 
 
 def write_reports(
-    folder: Path,
-    outcomes: Sequence[Outcome],
-    meta: Mapping[str, Any],
-    *,
-    family: Family | None = None,
+    folder: Path, outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None
 ) -> None:
     """Write ``report.html`` into a folder, and the chart of each task as an SVG file, for papers and slides."""
     (folder / "report.html").write_text(make_report(outcomes, meta, family=family), encoding="ascii", newline="\n")
@@ -179,10 +175,7 @@ def _traced(outcome: Outcome) -> bool:
     return outcome.trace_right
 
 
-_SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {
-    "Answer right": _right,
-    "Every step right": _traced,
-}
+_SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {"Answer right": _right, "Every step right": _traced}
 
 
 def _series(study: Study, arms: Iterable[str], what: Callable[[Outcome], bool]) -> list[charts.Series]:

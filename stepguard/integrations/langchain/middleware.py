@@ -44,13 +44,7 @@ from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.integrations.chat.calls import CallRules, ClientCall
 from stepguard.integrations.chat.requests import Job, named_procedure
 from stepguard.integrations.chat.trust import Trust, check_inputs
-from stepguard.integrations.langchain.model import (
-    AsyncModelBackend,
-    ModelBackend,
-    ModelSettings,
-    as_chat,
-    model_name,
-)
+from stepguard.integrations.langchain.model import AsyncModelBackend, ModelBackend, ModelSettings, as_chat, model_name
 from stepguard.integrations.langgraph import taken_over
 from stepguard.integrations.openai.client import OnUnverified
 from stepguard.integrations.support import check_support
@@ -257,11 +251,7 @@ def _message(backend: ModelBackend | AsyncModelBackend, body: Mapping[str, Any])
         content=content if refusal is None else [{"type": "refusal", "refusal": refusal}],
         id=f"stepguard-{facts['run_id']}",
         name=backend.speaker,
-        response_metadata={
-            "model_name": body["model"],
-            "finish_reason": choice["finish_reason"],
-            "stepguard": told,
-        },
+        response_metadata={"model_name": body["model"], "finish_reason": choice["finish_reason"], "stepguard": told},
         usage_metadata={
             "input_tokens": usage["prompt_tokens"],
             "output_tokens": usage["completion_tokens"],

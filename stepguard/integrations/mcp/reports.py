@@ -237,12 +237,7 @@ def describe(procedures: Mapping[str, Procedure]) -> ProcedureList:
                 name=name,
                 inputs=[InputDescription(name=each.name, type=str(each.type)) for each in procedure.inputs],
                 steps=[
-                    StepDescription(
-                        id=step.id,
-                        type=str(step.type),
-                        reads=list(step.reads),
-                        text=_what(step),
-                    )
+                    StepDescription(id=step.id, type=str(step.type), reads=list(step.reads), text=_what(step))
                     for step in procedure.steps
                 ],
                 answer=procedure.answer,

@@ -265,11 +265,7 @@ class _Tools:
         return await _answered(work())
 
     async def run_procedure(
-        self,
-        procedure: ProcedureText,
-        inputs: ValuesGiven,
-        ctx: Context[Any, Any],
-        model: ModelAsked = None,
+        self, procedure: ProcedureText, inputs: ValuesGiven, ctx: Context[Any, Any], model: ModelAsked = None
     ) -> Annotated[CallToolResult, RunReport]:
         """See `_RUN`."""
         return await _answered(self._run_procedure(procedure, inputs, ctx, model, None))
@@ -366,13 +362,7 @@ class _Tools:
         start = functools.partial(guard.start, procedure, inputs, label=label, run_id=run_id)
         with plain_conflicts():
             run = start() if run_id is None else await _in_thread(start)
-        log_event(
-            "chat_guarded",
-            run_id=run.id,
-            procedure=run.label,
-            found="named" if found else "prompt",
-            left_out=0,
-        )
+        log_event("chat_guarded", run_id=run.id, procedure=run.label, found="named" if found else "prompt", left_out=0)
         self.running += 1
         try:
             async with progress:
@@ -398,7 +388,5 @@ async def _answered(work: Awaitable[CallToolResult]) -> CallToolResult:
 
 def _tool_result(report: BaseModel, text: str, *, error: bool = False) -> CallToolResult:
     return CallToolResult(
-        content=[TextContent(type="text", text=text)],
-        structured_content=report.model_dump(mode="json"),
-        is_error=error,
+        content=[TextContent(type="text", text=text)], structured_content=report.model_dump(mode="json"), is_error=error
     )

@@ -25,11 +25,7 @@ except ImportError:
 
 
 async def serve_url(
-    session: GatedSession,
-    url: str,
-    *,
-    headers: dict[str, str] | None = None,
-    log: Callable[[str], None] = log_line,
+    session: GatedSession, url: str, *, headers: dict[str, str] | None = None, log: Callable[[str], None] = log_line
 ) -> None:
     """Pass messages between stdin and stdout and a server over HTTP, until stdin ends.
 
