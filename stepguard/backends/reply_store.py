@@ -20,7 +20,7 @@ _TABLES: Final = (
     ") without rowid",
 )
 _FORMAT: Final = "1"
-_BUSY_SECONDS: Final = 30.0
+_BUSY_SECONDS: Final = 30.0  # other processes may be writing to the same file
 
 
 class ReplyStore:

@@ -12,7 +12,7 @@ from stepguard.errors import RateLimited
 if TYPE_CHECKING:
     import random
 
-_MOST_DOUBLINGS = 30
+_MOST_DOUBLINGS = 30  # any longest wait is shorter than that, and no power overflows
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ _WORDS = re.compile(
     re.IGNORECASE,
 )
 _KEY = re.compile(r"(?:retry|wait)(?:after|delay|in)?(?P<unit>ms|milliseconds|s|secs?|seconds)?")
-_LETTERS = re.compile(r"[^a-z]")
-_DEEPEST: Final = 6
+_LETTERS = re.compile(r"[^a-z]")  # Retry-After, retryAfter and retry_after are one name
+_DEEPEST: Final = 6  # with the next, so that a hostile body costs little
 _MOST_NODES: Final = 500
 
 

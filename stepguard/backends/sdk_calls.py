@@ -24,7 +24,7 @@ from stepguard.core.redaction import redact
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, StepguardError
 
-_LONGEST_MESSAGE: Final = 500
+_LONGEST_MESSAGE: Final = 500  # error pages of proxies run to megabytes
 
 
 class SdkCall:

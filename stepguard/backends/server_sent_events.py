@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-_LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")
+_LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")  # a \r at the end may be the first half of \r\n
 _NO_EVENTS: Final = ("{", "[", "<")
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME, strength="proved")
+# 3.333...: the digits shown are cut off, and not rounded.
 _DIGITS_GO_ON = re.compile(r"(?<=\.)([0-9]{1,300})(?:\.\.\.|\u2026)\s*\Z")
 # A sign of percent and not of a remainder: nothing follows that could be divided by.
 _PERCENT = re.compile(
@@ -46,7 +47,7 @@ _PERCENT = re.compile(
 _FOREIGN = "_in_another_currency_"
 _KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
 """Functions whose value is in the currency of what they are given."""
-_DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")
+_DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")  # how many places a link shows: so far it may have been rounded
 
 
 def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, value: Value) -> Verdict:

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 _MAX_DOCUMENT: Final = 2_000_000
-_MAX_QUOTES: Final = 20
+_MAX_QUOTES: Final = 20  # each is searched in the whole document
 _MAX_PASSAGE: Final = 2000
 _QUOTED: Final = re.compile(
     '"([^"]{1,2000})"|\u201c([^\u201d]{1,2000})\u201d|\u201e([^\u201c\u201d]{1,2000})[\u201c\u201d]'
     "|\u00ab([^\u00bb]{1,2000})\u00bb|(?<!\\w)['\u2018]([^'\u2019\n]{8,2000})['\u2019](?!\\w)"
 )
+# What a quotation leaves out stands between parts that are looked for one after the other.
 _GAP: Final = re.compile(r"\[?(?:\.\.\.|\u2026)\]?")
 _EDGES: Final = " \t\r\n,.;:!?\"'\u201c\u201d\u201e\u2018\u2019"
 _ENDS: Final = " \t\r\n,.;:!?"

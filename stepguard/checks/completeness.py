@@ -39,7 +39,8 @@ _PAID_BY: Final = frozenset({
 })  # fmt: skip
 """Words that do the same where nothing else stands there: ``Visa 60.30`` was paid, a ``visa fee`` is an item."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
-_PARTS: Final = re.compile(r"[.,]([0-9]+)\D*\Z")
+_PARTS: Final = re.compile(r"[.,]([0-9]+)\D*\Z")  # amounts of one column have as many places
+# One line may list several amounts: each clause counts as a line.
 _CLAUSE: Final = re.compile(r"[;,](?=\s)|\band\b|\.(?=\s+[A-Z])")
 _INCLUDED: Final = re.compile(r"\(?\b(?:incl|including|excl|excluding|plus|inkl|zzgl)\b[^\n)]{0,30}\)?", re.IGNORECASE)
 """What an amount includes says nothing of the line."""

@@ -31,7 +31,7 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-_COMPARISON: Final = re.compile(r"<=|>=|==|!=|<|>")
+_COMPARISON: Final = re.compile(r"<=|>=|==|!=|<|>")  # two characters first: `<=` is not `<` in front of `=`
 
 
 def _unless_text(step: Step) -> str | None:

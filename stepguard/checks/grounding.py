@@ -49,11 +49,11 @@ GroundedKind = Literal["number", "date", "text"]
 """What is looked for: a number or a date by value, or text by its words."""
 
 MAX_DOCUMENT: Final = 2_000_000
-_MAX_NAME: Final = 1000
+_MAX_NAME: Final = 1000  # every name is folded and searched in the whole document
 _UNIT_WORDS: Final = 3
 _SPAN_WORDS: Final = 8
 """How many words an amount with its unit has, and a span such as ``1 year 6 months and 3 days``."""
-_BEHIND_SIGN: Final = re.compile(r"[0-9][.,]([0-9]+)\D*\Z")
+_BEHIND_SIGN: Final = re.compile(r"[0-9][.,]([0-9]+)\D*\Z")  # whichever sign it is: 1.50 and 1,50 have two
 _AROUND: Final = " \t\r\n\"'`*“”‘’"
 
 

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 _MAX_DEPTH: Final = 50
-_FLOAT_LIMIT: Final = 10**308
-_MAX_ADDRESS: Final = 254
+_FLOAT_LIMIT: Final = 10**308  # above it no float holds a number, and jsonschema compares floats
+_MAX_ADDRESS: Final = 254  # the longest path of RFC 5321, without its brackets
 _ADDRESS: Final = re.compile(
     r"(?=[^@]{1,64}@)[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*"
     r"@[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*"

@@ -39,7 +39,7 @@ MAX_TEXT: Final = 100_000
 FAILURES: Final = ("Error: tool not available", "I'm sorry, but I can't help with that.", "N/A")
 """Texts of failures; a check that they would pass supports no claim."""
 
-_MAX_PATTERN: Final = 10_000
+_MAX_PATTERN: Final = 10_000  # compiling takes time with the length, before any text is seen
 _MARKUP: Final = re.compile(
     r"(?<![^\W_])(?<![*_~])[*_~]+|(?<![*_~])[*_~]+(?![*_~]|[^\W_])|(?<=[^\W\d_])\*+(?=[^\W\d_])"
 )

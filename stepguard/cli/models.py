@@ -17,7 +17,7 @@ SIMULATED: Final = (
     "SIMULATED MODEL: no model was named; the answers come from a program that errs on purpose. This tests the guard "
     "and says nothing about any real model. Name one with --model, --base-url or --gguf."
 )
-_LOOKUP_SECONDS: Final = 20.0
+_LOOKUP_SECONDS: Final = 20.0  # only the names of models are asked for: a server that is up answers at once
 
 
 def choose_backend(options: argparse.Namespace, procedure: Procedure | None = None) -> tuple[Backend, str]:

@@ -20,9 +20,9 @@ from stepguard.show.text import GLYPHS, TextLine, draw_lines
 if TYPE_CHECKING:
     from stepguard.ledger import RunReading
 
-_LEAST: Final = 40
-_MOST: Final = 120
-_ELSEWHERE: Final = 80
+_LEAST: Final = 40  # narrower, nothing of a step would be readable
+_MOST: Final = 120  # lines that are longer are hard to follow
+_ELSEWHERE: Final = 80  # a pipe or a file has no width
 _STYLES: Final = {
     "head": "bold",
     "control": "bold",

@@ -13,7 +13,7 @@ from typing import Final
 from stepguard.core.deadlines import is_seconds
 from stepguard.errors import ConfigError
 
-_MANY: Final = 4
+_MANY: Final = 4  # from here on "or" between all of them is hard to read
 
 _LONGEST_ID: Final = 200
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from stepguard.core.usage import Usage
 
 _VERSION: Final = 1
-_SELDOM: Final = 0.3
-_MANY: Final = 10**15
+_SELDOM: Final = 0.3  # what helps less often costs more than it mends
+_MANY: Final = 10**15  # a file with more was not counted by anybody
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ Amount = Decimal | float | str
 """An amount of money as a caller may give it; a float stands for the decimal that Python prints for it."""
 
 _MILLION: Final = 1_000_000
-_DIGITS: Final = 60
+_DIGITS: Final = 60  # exact for any count of tokens at any price
 _LARGEST: Final = 15
 """The decimal exponent of an amount that is still money."""
 

@@ -75,6 +75,7 @@ def weakest(strengths: Iterable[Strength]) -> Strength:
 
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)
+# Terminals obey them, encoders refuse them; tabs and line feeds may stay.
 _UNSAFE = lazy_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 

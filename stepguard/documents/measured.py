@@ -16,7 +16,7 @@ _START: Final = re.compile(  # what has no unit behind it is none, but for a tim
     r"(?<![\w.,/:^-])(?:[-+\u2212]?[0-9][0-9.,/:]{0,30}[^\S\n]?-?(?=[A-Za-zµμΩ°º℃℉Å])|[0-9]{1,2}:[0-9]{2})"
 )
 _WORD: Final = re.compile(r"[^\S\n]?\S+")
-_MOST_CHARACTERS: Final = 60
+_MOST_CHARACTERS: Final = 60  # no amount with its unit is longer, and each candidate is read
 _CLOSING_MARKS: Final = ".,;:!?)]}\"'"
 
 

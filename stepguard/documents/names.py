@@ -30,7 +30,7 @@ _RAISED: Final = re.compile("[⁻⁺]?[⁰¹²³⁴-⁹]+")
 _NAME_BEFORE: Final = re.compile(r"\w[@.]\Z|(?<=\w)(?<![^\W\d_]{3})/\Z")
 _NAME_BEHIND: Final = re.compile(r"[@.]\w|/(?![^\W\d_]{3})\w|\^[-+0-9({]")
 """Around a name, what makes it part of an address, a unit or an id; ``Total/Summe`` are two names."""
-_UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")
+_UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")  # a number goes on in a unit, an address or a version
 
 
 class Words:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_SNIPPET: Final = 30
+_SNIPPET: Final = 30  # enough to recognise the place, and too little to quote the document
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from typing import Final
 _REACH: Final = 400
 """Characters to either side; a sentence that is longer is cut there, and no whole one."""
 _CLOSED: Final = r"[.!?\u3002\uff01\uff1f][\"'\u2019\u201d\u00bb)\]*_]*"
+# A blank line ends a sentence whatever its sign, a full-width stop without a blank.
 _BREAK: Final = re.compile(rf"{_CLOSED}\s+|\n\s*\n\s*|\n\s*|\u3002\s*")
 _MARKER: Final = re.compile(r"(?:[\W\d_]|(?<![^\W_])(?:[A-Za-z]|[ivxlc]{2,5})[.)](?!\w))*")
 """Bullets, numbers and letters in front of an item."""
@@ -22,6 +23,7 @@ _ITEM: Final = re.compile(
 _ABBREVIATION: Final = re.compile(
     r"(?<!\w)(?:[^\W\d_]|Mrs?|Ms|Drs?|Prof|St|Nr|Art|Sec|Fig|vs|cf|approx|e\.g|i\.e|z\.B|bzw|ca)\.\s+\Z"
 )
+# Over the border of a cell: a table goes on there.
 _NEXT_WORD: Final = re.compile(r"[^\w\n|]*(?:\|[^\w\n]*)?(?P<line>\n\s*)?(?P<next>\w?)")
 _BULLET: Final = re.compile(r"\s*(?:[-*+\u2022\u2013]|\(?(?:[0-9]{1,2}|[a-z]|[ivx]{1,4})[.)])\s")
 _DENIED: Final = re.compile(

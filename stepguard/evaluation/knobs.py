@@ -12,7 +12,7 @@ _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTA
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
 _ITEM: Final = re.compile(r'(?:[^,"()]|"(?:[^"\\]|\\.)*"|\((?:[^"()]|"(?:[^"\\]|\\.)*")*\))+')
 _WORDS: Final[Mapping[str, bool | None]] = {"true": True, "false": False, "null": None, "none": None}
-_UNQUOTED: Final = re.compile(r"[\w+*/.-]+\Z")
+_UNQUOTED: Final = re.compile(r"[\w+*/.-]+\Z")  # what needs no quotes to be read back
 
 
 def read_name(text: str) -> tuple[str, dict[str, object]] | None:

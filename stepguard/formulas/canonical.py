@@ -27,15 +27,16 @@ Polynomial = dict[Monomial, Exact]
 """Monomials with their coefficients, none of them zero."""
 
 _ONE: Final[Monomial] = ()
-_MAX_WORK: Final = 300_000
+_MAX_WORK: Final = 300_000  # products of terms: what is larger is left to other ways of deciding
 _MAX_TERMS: Final = 5_000
 _MAX_BITS: Final = 4_000
 _MAX_POWER: Final = 200
 _MAX_TEXT: Final = 20_000
-_MAX_PRIME: Final = 2_000
+_MAX_PRIME: Final = 2_000  # roots are split by trial division
+# F(-x) = -f(x): one of the two forms is enough.
 _ODD_FUNCTIONS: Final = frozenset({"sin", "tan", "asin", "atan", "sinh", "tanh", "cbrt"})
-_EVEN_FUNCTIONS: Final = frozenset({"cos", "cosh", "abs"})
-_PRIME_ROOT: Final = re.compile(r"([0-9]+)\^\(1/([0-9]+)\)\Z")
+_EVEN_FUNCTIONS: Final = frozenset({"cos", "cosh", "abs"})  # f(-x) = f(x)
+_PRIME_ROOT: Final = re.compile(r"([0-9]+)\^\(1/([0-9]+)\)\Z")  # names that this module gives to roots of primes
 _SYMBOL: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 

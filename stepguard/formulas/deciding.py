@@ -47,12 +47,12 @@ Assumption = Literal["real", "positive", "integer", "natural"]
 
 ASSUMPTIONS: Final[tuple[str, ...]] = get_args(Assumption)
 
-_POINTS: Final = 30
+_POINTS: Final = 30  # one that differs decides; so many that agree are only a reason to ask for a proof
 _SCALES: Final = (1, 1, 3, 3, 10, 100, 10_000, Fraction(1, 2))
 _WIDTH: Final = 1e-6
 """Enclosures as narrow as this that meet count as agreement."""
-_AGREEING: Final = 3
-_MAX_CONSTANT_POWER: Final = 1000
+_AGREEING: Final = 3  # fewer say nothing: the formulas may have values nearly nowhere in common
+_MAX_CONSTANT_POWER: Final = 1000  # numbers are worked out before anything is decided
 _MAX_CONSTANT_FACTORIAL: Final = 100
 
 

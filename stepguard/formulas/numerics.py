@@ -19,8 +19,8 @@ from typing import Final
 from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
 from stepguard.language.numerals import Exact, exact
 
-_MAX_BITS: Final = 3000
-_MAX_FACTORIAL: Final = 170
+_MAX_BITS: Final = 3000  # longer numbers go on as intervals of floats
+_MAX_FACTORIAL: Final = 170  # 171! is no float any more
 _ULPS: Final = 8
 """How many units in the last place a function of the C library may be off; the usual ones are off by one."""
 

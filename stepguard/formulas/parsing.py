@@ -51,7 +51,7 @@ from stepguard.language.numerals import Exact
 
 MAX_DEPTH: Final = 30
 """How deep brackets, powers and functions may be nested in a formula that is read."""
-_MAX_EXPONENT: Final = 10**6
+_MAX_EXPONENT: Final = 10**6  # nobody means more, and the power might be worked out
 
 
 def parse_formula(

@@ -18,7 +18,7 @@ from stepguard.language.numerals import Exact
 
 Coefficients = tuple[int, ...]
 
-_MAX_DEGREE: Final = 40
+_MAX_DEGREE: Final = 40  # Sturm chains grow fast, with the degree and with the digits
 _MAX_BITS: Final = 20_000
 _MAX_STEPS: Final = 2_000
 

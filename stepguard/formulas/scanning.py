@@ -14,10 +14,10 @@ from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, enclo
 from stepguard.formulas.trees import Formula
 from stepguard.language.numerals import exact
 
-_REACH: Final = 30
+_REACH: Final = 30  # solutions of exercises are small numbers
 _PER_UNIT: Final = 16
-_HALVINGS: Final = 40
-_TOLERANCE: Final = 1e-6
+_HALVINGS: Final = 40  # far below the tolerance
+_TOLERANCE: Final = 1e-6  # a zero this near to a known one is that one
 
 
 def missed_solution(tree: Formula, variable: str, known: Sequence[Formula]) -> float | None:

@@ -20,7 +20,7 @@ from stepguard.formulas.trees import CallOf, Formula, difference, negative, rebu
 from stepguard.language.expressions import COMPARISONS
 from stepguard.language.numerals import Exact, exact
 
-_MAX_ABSOLUTES: Final = 4
+_MAX_ABSOLUTES: Final = 4  # each doubles the number of cases
 
 
 def satisfies(operator: str, sign: int) -> bool:

@@ -27,6 +27,7 @@ MAX_ITEMS: Final = 50
 """The most solutions, ranges, rows or columns that are read."""
 
 _RELATIONS: Final = ("=", "<", "<=", ">", ">=", "!=")
+# All that people write for "no solution": each must be the whole statement.
 NONE: Final = re.compile(
     r"(?:(?:there (?:is|are) )?no(?: real)? (?:solutions?|roots?)(?: exists?)?|none|no values?|\{\s*\}|∅|\\emptyset"
     r"|\\varnothing|the empty set|empty set|\\\{\s*\\\})\Z",
@@ -39,6 +40,7 @@ ALL: Final = re.compile(
     r"|\(-(?:∞|\\infty|oo), ?(?:∞|\\infty|oo)\))\Z",
     re.IGNORECASE,
 )
+# The brackets of both ends must be of one kind.
 _ENVIRONMENT: Final = re.compile(r"\\begin\{([bpB]?matrix)\}(.*)\\end\{\1\}\Z", re.DOTALL)
 
 

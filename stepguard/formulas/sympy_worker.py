@@ -16,7 +16,7 @@ import sys
 import threading
 from typing import Any
 
-_MAX_LINE = 1 << 20
+_MAX_LINE = 1 << 20  # a longer request is cut, and then no JSON
 
 
 def main() -> None:

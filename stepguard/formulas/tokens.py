@@ -82,8 +82,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<root>√)"
     rf"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{{}}|,;=<>!±∪∞∅∈'{''.join(_SIGNS).replace('*', '')}])"
 )
-_BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")
-_SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")
+_BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")  # \frac12: TeX takes one digit for each argument
+_SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")  # 2e-3: two thousandths, or twice Euler's number less three
 _LOG_BASE: Final = re.compile(r"log_?([0-9]{1,6})\Z")
 
 

@@ -27,7 +27,7 @@ from stepguard.core.arguments import check_count
 
 _START_SECONDS: Final = 60.0
 """How long a worker may take to load sympy: it does so once, and machines are slow."""
-_MEMORY: Final = 1 << 30
+_MEMORY: Final = 1 << 30  # a formula that a model wrote must not take the memory of the machine
 _SCRIPT: Final = Path(__file__).with_name("sympy_worker.py")
 _PASSED_VARIABLES: Final = (
     "PATH",
@@ -39,7 +39,7 @@ _PASSED_VARIABLES: Final = (
     "LANG",
     "LC_ALL",
 )
-_MAX_ANSWER: Final = 1 << 20
+_MAX_ANSWER: Final = 1 << 20  # an answer is a verdict and a few numbers
 
 
 class WorkerFailed(RuntimeError):

@@ -31,7 +31,7 @@ from stepguard.telemetry.hooks import Observer, as_observers
 if TYPE_CHECKING:
     from stepguard.ledger import Ledger
 
-_RETRIES: Final = 4
+_RETRIES: Final = 4  # an observing guard changes nothing: plain retries, no ladder
 _SEED_BITS: Final = 32
 _EQUATIONS: Final = EquationFormat()
 

@@ -44,7 +44,7 @@ __all__ = ["Inputs", "procedure_node", "taken_over"]
 Inputs = Mapping[str, str] | Callable[[Any], Mapping[str, object]]
 """Where the inputs of a procedure are: the key of the state for each, or a function of the state that gives them."""
 
-_DEEPEST_CAUSE: Final = 10
+_DEEPEST_CAUSE: Final = 10  # causes may form a ring
 
 
 def procedure_node(

@@ -74,7 +74,7 @@ raise   the SDK raises ``ToolOutputGuardrailTripwireTriggered``; its ``output.ou
 _BLOCKS: Final = ("text", "input_text", "output_text")
 """What the SDK calls the blocks of text that it wraps around outputs."""
 
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # as the API takes names of tools
 
 
 class ProcedureNotVerified(AgentsException):  # type: ignore[misc, unused-ignore]

@@ -11,7 +11,7 @@ from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-_MOST: Final = 5
+_MOST: Final = 5  # a message names a few steps, and says that there are more
 _VOTED: Final = STRENGTHS.index("agreed")
 
 

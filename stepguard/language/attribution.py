@@ -124,6 +124,7 @@ _ANOTHER: Final = lazy_pattern(
 _HOLDER: Final = (
     r"(?:box(?:ed (?:answer|value|number|result))?|numbers?|tags?|(?:final )?(?:answer|value|result|solution|guess))"
 )
+# "the box of the student" is not the answer of the one who writes.
 _BOXED_BY_ANOTHER: Final = lazy_pattern(
     rf"(?:\b{_OWNER}(?: (?:own|final|last|first|boxed))? {_HOLDER}|\b{_HOLDER} (?:of|by|from) {_THE}{_SPEAKER}"
     rf"|\b(?:theirs|hers|yours|his)|\bnot (?:my|our|the|an?) (?:final )?{_HOLDER})"

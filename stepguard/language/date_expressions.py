@@ -29,7 +29,7 @@ _OFFSET: Final = lazy_pattern(
     rf"(?P<sign>[-+])\s*(?:(?P<count>[0-9]+)|(?P<name>{_NAME}))\s+(?P<working>(?:working|business)\s+)?"
     r"(?P<unit>day|week|month|year)s?\s*"
 )
-_MAX_COUNT: Final = 100_000
+_MAX_COUNT: Final = 100_000  # of days it is 270 years: more is a slip, and no date
 _MAX_EXPRESSION: Final = 1000
 _EXAMPLE: Final = "such as 'start + 30 days' or '2026-11-28'"
 

@@ -35,8 +35,8 @@ from stepguard.language.values import ROUNDINGS, Rounding
 
 MAX_LENGTH: Final = 10_000
 """The longest expression in characters, blanks not counted (printing adds some); with them, four times as many."""
-MAX_DEPTH: Final = 40
-MAX_LITERAL_DIGITS: Final = 1000
+MAX_DEPTH: Final = 40  # far below Python's own limit on recursion, with what calls this in between
+MAX_LITERAL_DIGITS: Final = 1000  # converting digits takes time with their square
 
 _TOKEN = lazy_pattern(
     r"\s*(?:(?P<number>(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)"
@@ -55,7 +55,7 @@ _GOES_ON: Final = lazy_pattern(r"(?:if|else|and|or|in|for|where|unless|only)\b")
 _OPERAND: Final = lazy_pattern(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
-_SIGN_APART: Final = lazy_pattern(r"\s*[+-]\s")
+_SIGN_APART: Final = lazy_pattern(r"\s*[+-]\s")  # `10 % + y` is ten percent and y for most readers
 
 Token = tuple[str, str, int]  # kind, text, offset
 

@@ -19,7 +19,7 @@ _ASSIGNED: Final = lazy_pattern(
     r"(?<![A-Za-z0-9_.])[A-Za-z_][A-Za-z0-9_]*\s*(?:[:\uff1a]\s*[A-Za-z_]+\s?\([^()=]*\)\s*)?"
     r"(?:[:\uff1a]?[=\uff1d](?!=)|\u2190)\s*(?=\S)"
 )
-_NEXT: Final = lazy_pattern(r"(?<![<>=!])[=\uff1d\u2190](?!=)")
+_NEXT: Final = lazy_pattern(r"(?<![<>=!])[=\uff1d\u2190](?!=)")  # a chain of equations is read link by link
 _AROUND: Final = "`$* .,;!\u3002"
 
 

@@ -17,6 +17,7 @@ from stepguard.language.value_types import ValueType
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _MONEY: Final = re.compile(r"(?P<number>[0-9][0-9,]*(?:\.[0-9]+)?) (?P<code>[A-Z]{3})")
+# Before durations: months and years have no fixed length.
 _CALENDAR: Final = re.compile(r"\b(?:months?|years?|(?:working|business) days?)\b", re.IGNORECASE)
 
 

@@ -47,7 +47,7 @@ OTHERWISE: Final = "otherwise"
 _MAX_ROWS: Final = 100_000
 _COMPARISONS: Final = 100_000
 """So many comparisons of ranges a small table may take; what grows with the square of its rows is refused."""
-_MAX_KEYS: Final = 8
+_MAX_KEYS: Final = 8  # rows are compared key by key, and nobody reads a wider table
 _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
 _ABOVE: Final = r"(?:over|above|more than)"
 _BELOW: Final = r"(?:under|below|less than)"

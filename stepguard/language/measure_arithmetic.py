@@ -29,7 +29,7 @@ from stepguard.language.records import Record
 from stepguard.language.values import Value, to_exact
 
 _SECOND: Final[Unit] = (("second", 1),)
-_MAX_EXPONENT: Final = 9
+_MAX_EXPONENT: Final = 9  # what `stepguard.language.quantities` reads of a unit
 _MAX_FACTORS: Final = 8
 
 Number = Callable[[str, Exact, Exact], Exact]

@@ -37,7 +37,7 @@ from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
-_NO_NAME: Final = re.compile(r"\W+")
+_NO_NAME: Final = re.compile(r"\W+")  # a generic class is called Box[int], which no record may be
 _SCALARS: Final[Mapping[object, str]] = {
     str: "text",
     int: "integer",

@@ -111,6 +111,7 @@ _WITH_UNIT: Final = lazy_pattern(
     r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
     r"(?P<scale>[\u4e07\u842c\u5104\u4ebf\ub9cc\uc5b5])?"
 )
+# Blanks between groups only where cents leave no doubt that it is one number.
 _PLAIN_GROUPS: Final = lazy_pattern(r"[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}")
 _SIGNS: Final = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
 _MARKUP: Final = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))

@@ -31,12 +31,12 @@ from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
 from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
 
 _MAX_TEXT: Final = 200
-_MAX_NUMBER: Final = 10**60
+_MAX_NUMBER: Final = 10**60  # factors between units are exact fractions, and grow with it
 _MAX_FACTORS: Final = 8
 _MAX_EXPONENT: Final = 9
 _OF_BLOOD: Final = (("millimeter_Hg", 1),)
 """A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
-_PAIR: Final = lazy_pattern(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")
+_PAIR: Final = lazy_pattern(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")  # of blood pressure, 120/80 is no fraction
 _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
 _FACTOR: Final = lazy_pattern(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
@@ -44,9 +44,10 @@ _FACTOR: Final = lazy_pattern(
 _OPERATOR: Final = lazy_pattern(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
 _UNIT_START: Final = lazy_pattern(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_CALENDAR: Final = lazy_pattern(r"(?<!light_)year|month|decade|century|millenn")
+_CALENDAR: Final = lazy_pattern(r"(?<!light_)year|month|decade|century|millenn")  # a light-year is a length
 _SIGNS: Final = {"℃": "degC", "℉": "degF", "°": "degree", "ℓ": "l", "Ohm": "ohm"}
 _POWER_WORD: Final = lazy_pattern(rf"\b(square|sq|cubic|cu)\.? ({_NAME})", re.IGNORECASE)
+# Before names: C, F and K alone are other units.
 _DEGREES: Final = lazy_pattern(
     r"(?:[°º˚]|\bdeg(?:rees?|\.)?) ?(C|F|K)(?:elsius|ahrenheit|elvin)?(?![A-Za-z])", re.IGNORECASE
 )

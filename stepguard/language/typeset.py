@@ -81,7 +81,7 @@ _LATEX: Final = lazy_pattern(
     r"|(?P<sign>[^A-Za-z\s]))|(?P<raised>\^)(?=\{)"
 )
 _BRACE: Final = lazy_pattern(r"\\.|[{}\n]")
-_DEEPEST: Final = 20
+_DEEPEST: Final = 20  # braces may be nested as deep as a text is long
 _SUBSCRIPT: Final = lazy_pattern(
     r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
@@ -91,6 +91,7 @@ _DIGITS: Final = lazy_pattern(r"[0-9]{1,300}\Z")
 _SUBSCRIPTS: Final = str.maketrans("\u2080\u2081\u2082\u2083\u2084\u2085\u2086\u2087\u2088\u2089", "0123456789")
 _INDEX: Final = lazy_pattern(r"(?<=[A-Za-z])[\u2080-\u2089]+")  # not that of a number, which is its base
 _BOLD: Final = lazy_pattern(r"\*\*|__(?=\S)|(?<=\S)__")
+# X between numbers is a product only where it cannot be a variable.
 _CROSS: Final = lazy_pattern(
     r"(?<![\w.])([0-9][0-9.,]{0,40})[xX](?=\(?\$?[0-9])"
     r"|(?<=\))[xX](?=\()|(?<=[0-9)\]$\u20ac\u00a3%]) [xX] (?=[($\u20ac\u00a3-]{0,9}[-.0-9])"
@@ -101,7 +102,7 @@ _WORDS: Final = lazy_pattern(
     r"|(?<=%) of (?=[$0-9(])",
     re.IGNORECASE,
 )
-_AMPERSAND: Final = lazy_pattern(r"&(?=[ ]{0,3}=)|(?<==)&")
+_AMPERSAND: Final = lazy_pattern(r"&(?=[ ]{0,3}=)|(?<==)&")  # where LaTeX aligns equations
 _WORD_OPERATORS: Final = {"plus": "+", "minus": "-", "times": "*", "over": "/"}
 
 _MIXED: Final = lazy_pattern(
@@ -109,7 +110,7 @@ _MIXED: Final = lazy_pattern(
     r"|(?<![\w.,)\]/^])(?<![0-9)\]/^] )(?P<sum>[0-9]{1,9}) (?P<over>[1-9][0-9]?)/(?P<under>[1-9][0-9]{0,2})"
     r"(?![\w.,/]| ?(?:\^|\*\*|!|/))"
 )
-_SIGN_BETWEEN: Final = lazy_pattern("[:\u2236\u2022\u2219]")
+_SIGN_BETWEEN: Final = lazy_pattern("[:\u2236\u2022\u2219]")  # a quick look before the slow pattern below
 _DOT: Final = lazy_pattern("[\u2022\u2219]")
 _BETWEEN: Final = lazy_pattern(
     r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3})[:\u2236]) ?"
@@ -117,6 +118,7 @@ _BETWEEN: Final = lazy_pattern(
 )
 """A bullet or a colon between two numbers: the sign of a product, and that of a quotient; ``1:2:3`` is none."""
 _RAISED: Final = lazy_pattern(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
+# A root over more than a number needs brackets: nobody sees where the bar would end.
 _ROOT: Final = lazy_pattern(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
 _AROUND: Final = (
     ("\\(", "\\)"), ("\\[", "\\]"), ("$$", "$$"), ("$", "$"), ("**", "**"), ("`", "`"),

@@ -97,7 +97,7 @@ NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
 _SCALAR: Final = frozenset({*NUMERIC, "boolean", "one_of", "text"})
 
 _TRUTH = {"true": True, "false": False}
-_MAX_PLACES: Final = 100
+_MAX_PLACES: Final = 100  # rounding works on integers of so many digits
 _MAX_DEPTH: Final = 8
 """How deep lists and records may be nested in each other."""
 _TOO_LARGE: Final = 10**MAX_DIGITS

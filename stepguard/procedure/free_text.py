@@ -31,7 +31,7 @@ from stepguard.language.hidden_formulas import find_hidden
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Performer, Step, UnclearWords
 
-_BREAK = re.compile(r"\r\n|\r|\n")
+_BREAK = re.compile(r"\r\n|\r|\n")  # not `splitlines`: lines of a procedure are counted as editors do
 _LABEL = re.compile(
     r"(?:step\s+([0-9]{1,9})\s*(?:[:)\uff1a]|\.(?![0-9]))|\*\*step\s+([0-9]{1,9})\s*(?:[:.)]\*\*|\*\*[:.)])"
     r"|([0-9]{1,9})\s*[.)](?=\s|[A-Za-z_])|[-*\u2022](?=\s))\s*",
@@ -52,12 +52,14 @@ _TYPE_WORDS = (
     *("integer", "int", "number", "num", "float", "decimal", "percent", "percentage", "money", "currency"),
     *("one_of", "oneof", "choice", "boolean", "bool", "text", "str", "string"),
 )
+# Nobody ends a sentence so: the step goes on in the next line.
 _DANGLING = re.compile(
     r"\b(?:a|an|the|of|to|for|with|from|by|in|on|at|and|or|it|is|are|as|until|if|when|that|which|this|its|not)\Z",
     re.IGNORECASE,
 )
 _ENDS = (".", "!", "?", ":", ";", "`", '"', ")", "\u3002")
 _TYPED = re.compile(rf"(?:(.*)[:\uff1a])?\s*([A-Za-z_][A-Za-z0-9_]*)\s*[:\uff1a]\s*({_TYPE})[.\s]*\Z", re.DOTALL)
+# One that is never closed quotes nothing, and hides nothing.
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*(?P<closed>")?', re.DOTALL)
 _NO_TEXT = "text cannot hold it, YAML can"
 MAX_LINE = 4 * MAX_LENGTH

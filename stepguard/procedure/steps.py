@@ -55,6 +55,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _MAX_NAME = 64
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A value that an instruction names in braces."""
+# "Look up the rate, then": without the next step it says nothing.
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 

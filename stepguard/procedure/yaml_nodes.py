@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from stepguard.errors import ProcedureError
 
+# Tabs between tokens are JSON, and an error in YAML; inside strings they stay.
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
-_DEEPEST: Final = 100
+_DEEPEST: Final = 100  # an alias may hold itself
 _MOST_NODES: Final = 10_000
 """So many nodes, and ten a character, may there be where each alias is counted as what it stands for."""
 

@@ -37,9 +37,9 @@ __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
 
 FieldKind = Literal["equation", "value", "work_and_value"]
 
-_EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")
+_EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")  # also "about equal"; not the sign of a comparison
 _COMMAND = re.compile(r"\\[A-Za-z]+")
-_MAX_LINKS: Final = 100
+_MAX_LINKS: Final = 100  # every link is read and checked
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 # What JSON makes of LaTeX: of frac, beta and right always; line breaks and tabs only where neq or times is left behind.
 _NO_TEXT = re.compile(

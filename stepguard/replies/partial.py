@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 
-_LONGEST_ENTRY: Final = 10_000
-_OPENING = re.compile(r"[\s\ufeff]{0,99}(?:```[a-z]{0,20}\s{0,9})?\{")
+_LONGEST_ENTRY: Final = 10_000  # it is searched again with every piece of text that comes
+_OPENING = re.compile(r"[\s\ufeff]{0,99}(?:```[a-z]{0,20}\s{0,9})?\{")  # models open with a fence or a byte order mark
 _KEY = re.compile(r'\s*"')
 _COLON = re.compile(r"\s*:\s*")
 _NEXT = re.compile(r"\s*([,}])")

@@ -43,7 +43,7 @@ _ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result",
 _UNREAD_BY_ENDPOINT: Final = "tool_use_failed"
 """The endpoint says itself that it could not read the tool call, and hands on what the model wrote."""
 _NO_VALUES: Final[Mapping[str, Value]] = {}
-_NO_LETTER = lazy_pattern(r"[\W_]+")
+_NO_LETTER = lazy_pattern(r"[\W_]+")  # "Final Answer", final_answer and FINAL-ANSWER are one key
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,15 +19,16 @@ from stepguard.language.struck_text import struck_spans
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
 MAX_REPLY: Final = 2_000_000
-_MAX_GROUPS: Final = 1000
+_MAX_GROUPS: Final = 1000  # each may be parsed to the end of the reply
 
 # Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
 _GROUP = lazy_pattern(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
 _INTERESTING = lazy_pattern(r"[\"{}\[\]]")
+# Possessive, or a string without an end is tried at every length.
 _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
-_REACH: Final = 120
+_REACH: Final = 120  # what is said of an object stands near it
 _CALLED_WRONG: Final = lazy_pattern(
     r"\A\s*(?:[?\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b"
     r"|(?:is|was|looks|seems|would be|may be|might be) (?:\w{1,12} )?(?:wrong|incorrect|false|mistaken|not)\b"

@@ -73,6 +73,7 @@ _DRAFT = lazy_pattern(
     r"|gedanke|\u00fcberleg|entwurf|brouillon|r\u00e9flexion|borrador|razonamiento|pensamiento"
     r"|\u601d|\u63a8\u7406|\u8349\u7a3f|\u5206\u6790|\u043c\u044b\u0441\u043b|\u0440\u0430\u0441\u0441\u0443\u0436|\u0447\u0435\u0440\u043d\u043e\u0432\u0438\u043a)"
 )
+# "draft answer": a label with both words is no answer.
 _NOT_FINAL = lazy_pattern(r"draft|tentativ|rough|scratch|guess|attempt|trial|sketch|provisional|preliminar")
 _LABEL: Final = ":"
 _FENCE: Final = "`"

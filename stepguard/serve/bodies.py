@@ -22,7 +22,7 @@ _LARGE: Final = 64 * 1024
 """Bytes of a body from which on it is read in a thread."""
 _VALUE_BYTES: Final = 100
 """About what an object of JSON takes, with its place in another."""
-_DIGITS: Final = 1000
+_DIGITS: Final = 1000  # converting digits takes time with their square
 
 
 @dataclass(frozen=True, slots=True)

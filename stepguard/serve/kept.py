@@ -22,7 +22,7 @@ from stepguard.ledger import Ledger
 from stepguard.serve.errors import HttpProblem, cut, wrong_request
 
 _HEADER: Final = "idempotency-key"
-_BYTES: Final = 8
+_BYTES: Final = 8  # enough to tell callers apart, and to give none of them away
 _OF_A_CALLER: Final = re.compile(rf"[0-9a-f]{{{2 * _BYTES}}}/")
 _MOST: Final = 100
 """Runs of one list, where the request names no other limit."""

@@ -22,7 +22,7 @@ _READ_BYTES: Final = 2**20
 """Bytes of an answer that are kept, and of a line of a stream, to read in them what it cost."""
 _AWAITED_BYTES: Final = 2**16
 """Bytes of an answer that is no stream that are waited for before any is handed on."""
-_QUOTED: Final = 2000
+_QUOTED: Final = 2000  # an error of the upstream is told in part: it may be a page
 
 
 async def passed(call: HttpCall, upstream: Upstream, response: Any, shape: Shape | None, metrics: Metrics) -> Response:

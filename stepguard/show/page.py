@@ -30,7 +30,7 @@ from stepguard.show.words import (
 
 _ROWS: Final = 50
 """Rows of a table that are shown."""
-_BLOCK: Final = 100
+_BLOCK: Final = 100  # long loops are folded: nobody unfolds thousands of steps
 _UNFOLDED: Final = 2_000
 """So many folded steps can be unfolded on the page."""
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"

@@ -35,7 +35,7 @@ from stepguard.formulas.numerics import Pole, Undefined, Unknown, evaluate_at
 from stepguard.formulas.statements import Relation
 from stepguard.formulas.trees import Formula, Name, difference, replace_names, symbols_in
 
-_MAX_ORDER: Final = 5
+_MAX_ORDER: Final = 5  # derivatives grow with every order
 _NOT_THE_FORM: Final = "unfaithful_work"
 
 IntegrationConstant = Literal["optional", "required"]

@@ -37,8 +37,8 @@ from stepguard.formulas.trees import (
 Matrix = tuple[tuple[Formula, ...], ...]
 """Rows of formulas."""
 
-_MAX_INVERTED: Final = 4
-_MAX_POWER: Final = 20
+_MAX_INVERTED: Final = 4  # by cofactors the work grows with the factorial of the rows
+_MAX_POWER: Final = 20  # entries in symbols grow with every product
 
 
 @dataclass(frozen=True, slots=True)

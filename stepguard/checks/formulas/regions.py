@@ -25,7 +25,7 @@ from stepguard.formulas.trees import Formula, Number, PowerOf, format_formula, p
 from stepguard.language.numerals import Exact, exact, format_exact
 
 _NARROW: Final = Fraction(1, 10**12)
-_MAX_HALVINGS: Final = 200
+_MAX_HALVINGS: Final = 200  # two roots may be as close as one likes: then nothing is decided
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,7 +38,7 @@ from stepguard.formulas.statements import Relation, Solutions, parse_solutions, 
 from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
 from stepguard.language.numerals import Exact, exact
 
-_MAX_UNKNOWNS: Final = 4
+_MAX_UNKNOWNS: Final = 4  # the work of an elimination grows fast with them
 _ORDERED: Final = ("<", "<=", ">", ">=")
 
 

@@ -21,7 +21,7 @@ from stepguard.language.values import Value
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.policy import Repair
 
-_DOUBLINGS: Final = 4
+_DOUBLINGS: Final = 4  # sixteen times the room: who needs more repeats himself
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ _TRACE: Final = (
 )
 _FORMULA_LINE: Final = "its formula, the formula with the numbers filled in"
 _WORDS_LINE: Final = "its working in short"
-_WARM: Final = 0.8
+_WARM: Final = 0.8  # chains that are to differ; the first one is greedy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -51,7 +51,8 @@ Decision = Literal[
 """What can be left out of the guard's prompts; see above."""
 
 DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
-_RESTATED: Final = re.compile(r"   \([^\n]*\)$", re.MULTILINE)
+_RESTATED: Final = re.compile(r"   \([^\n]*\)$", re.MULTILINE)  # the operands behind a step, as prompts write them
+# The values in front of the steps, as prompts write them.
 _LIST: Final = re.compile(r"\AValues:\n.*?^(?=(?:Steps|Done before):$)", re.MULTILINE | re.DOTALL)
 _KEY: Final = re.compile(r'"s([0-9]+)"(?=\s*:)')
 

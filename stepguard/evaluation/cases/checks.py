@@ -17,7 +17,7 @@ from stepguard.language.values import Value, encodable
 from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 
-_LONGEST: Final = 80
+_LONGEST: Final = 80  # a message names a case, and does not print it
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,7 +29,7 @@ from stepguard.procedure.procedure import Procedure
 
 _EXAMPLE: Final = '{"inputs": {"price": "24.90"}, "expected": "26.95"}'
 _KEYS: Final = ("inputs", "expected", "steps", "id")
-_BREAK: Final = re.compile(r"\r\n|\r|\n")
+_BREAK: Final = re.compile(r"\r\n|\r|\n")  # not `splitlines`, which breaks at characters that JSON strings may hold
 _BLANKS: Final = re.compile(r"[ \t\r\n]*")
 
 

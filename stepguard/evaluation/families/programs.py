@@ -27,7 +27,7 @@ from typing import Final
 
 LARGEST_FACTOR: Final = 5
 _LARGEST_DIVISOR: Final = 9
-_DRAWS: Final = 50
+_DRAWS: Final = 50  # many draws leave the allowed range, or divide with a rest
 
 Operand = int | str
 """A variable; or a constant: scaled like values next to ``+`` and ``-``, as it stands next to ``*`` and ``/``."""

@@ -89,7 +89,7 @@ _FORM: Final = (
     'Reply with one JSON object and nothing else: {"intermediate": [every state before the final one], '
     '"final": the final state}'
 )
-_OBJECT: Final = re.compile(r"\{")
+_OBJECT: Final = re.compile(r"\{")  # where the object of a reply may begin, among whatever words
 
 
 @dataclass(frozen=True, slots=True)

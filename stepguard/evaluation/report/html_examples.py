@@ -24,7 +24,7 @@ from stepguard.evaluation.report.figures import end_of
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt
 
-_ATTEMPTS: Final = 60
+_ATTEMPTS: Final = 60  # a run that went wrong hundreds of times would fill the page
 _REPLY: Final = 4000
 _LINES: Final = 400
 _LINE: Final = 500

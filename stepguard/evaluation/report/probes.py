@@ -17,7 +17,7 @@ from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.knobs import read_name
 from stepguard.evaluation.statistics import clustered, upper_bound, wilson
 
-_DRAWS: Final = 2000
+_DRAWS: Final = 2000  # as many as `stepguard.evaluation.statistics` draws
 
 
 @dataclass(frozen=True, slots=True)

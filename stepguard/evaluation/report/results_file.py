@@ -13,7 +13,7 @@ from stepguard.evaluation.report.figures import end_of
 from stepguard.evaluation.report.probes import make_probes
 from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 
-_PARTS: Final = 10**6
+_PARTS: Final = 10**6  # scores are fractions, and the bootstrap counts whole parts
 _ASIDE: Final = ("(lenient)", "assisted", "errors")
 """Columns that a narrow table does without."""
 

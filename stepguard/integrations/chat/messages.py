@@ -31,7 +31,8 @@ COMMENT: Final = re.compile(r"\s#(?=\s|\Z).*\Z")
 _HINT: Final = re.compile(
     r"(?:\A|[\r\n])\ufeff?[ \t]*+(?:inputs?[ \t]*+:|(?:`{3,}+|~{3,}+)[ \t]*+(?:procedure|stepguard)\b)", re.IGNORECASE
 )
-_BREAK: Final = re.compile(r"\r\n|\r|\n")
+_BREAK: Final = re.compile(r"\r\n|\r|\n")  # as procedures are split: not at other characters that `splitlines` knows
+# Possessive: an unclosed fence must not be tried at every length.
 _FENCE: Final = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
 _DECLARED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\s*+(?:[,:=#]|\Z)")
 _FORMULA: Final = re.compile(
@@ -48,7 +49,7 @@ _MARKED: Final = frozenset({"procedure", "stepguard"})
 _UNMARKED: Final = frozenset({"", "plain", "plaintext", "text", "txt"})
 _TEXTS: Final = (None, "text", "input_text", "output_text")
 """The parts of a message that are what its role says; results of tools and files are not."""
-_LONGEST_STEP: Final = 4000
+_LONGEST_STEP: Final = 4000  # no step is longer, and each try parses it
 _MOST_TRIES: Final = 100
 """So many lines behind an ``inputs:`` are read as steps: a text with more of them is not worth the time."""
 _INSTRUCTIONS: Final = ("instructions", "additional_instructions")

@@ -38,7 +38,7 @@ ModelSettings = Callable[[Request], Mapping[str, Any]]
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant"}
 _FINISH: Final = ("finish_reason", "stop_reason", "done_reason")
 _LONGEST_MESSAGE: Final = 500
-_SHORTEST_SECRET: Final = 8
+_SHORTEST_SECRET: Final = 8  # shorter ones would black out words that are no secrets
 
 
 class _Common:

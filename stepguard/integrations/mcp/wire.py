@@ -21,7 +21,7 @@ from mcp.server.stdio import stdio_server
 
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 
-_INTEGER = re.compile(r"-?[0-9]{1,1000}\Z")
+_INTEGER = re.compile(r"-?[0-9]{1,1000}\Z")  # others become text: clients would round them
 _MAX_BODY: Final = 4 * 1024 * 1024
 """The library refuses larger ones; they are handed on as they are."""
 

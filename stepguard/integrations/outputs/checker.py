@@ -38,7 +38,7 @@ __all__ = ["ANSWER", "OutputCheck", "OutputChecker"]
 ANSWER: Final = "answer"
 """A field of this name is the answer of the procedure, where no step or input has it."""
 
-_BREATH: Final = 64
+_BREATH: Final = 64  # a long procedure must not hold the event loop
 _BOOLEAN: Final = ValueType(kind="boolean")
 
 

@@ -25,7 +25,7 @@ from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
-_MOST_OBJECTS: Final = 100
+_MOST_OBJECTS: Final = 100  # each brace of a long text could begin one
 
 
 class OutputNotVerified(AgentRunError, StepguardError):  # type: ignore[misc, unused-ignore]

@@ -26,7 +26,9 @@ _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _COMMENT: Final = re.compile(r"#.*")
 _MARGIN: Final = re.compile(r"^( *)[^ \n#]", re.MULTILINE)
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]")
+# Dates of this form are literals; any other is refused by name.
 _ISO: Final = re.compile(r"(?<![\w.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.-])")
+# 2·5 in print is two and a half, or ten: neither is guessed.
 _POINT: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _NO_TEXT: Final = "text cannot hold it, YAML can"
 _PLAIN_NAME: Final = re.compile(r"[^\W\d_](?:[\w ,.()/+\'&-]*[\w.)])?\Z")
+# What reads back as the same key without quotes.
 _PLAIN_KEY: Final = re.compile(r"""[^\W_](?:[\w .%+'/\u00b2\u00b3-]*\w)?%?\Z|[0-9]{1,2}:[0-9]{2}\Z""")
 _HEADERS: Final = frozenset({"name", "inputs", "answer"})
 

@@ -17,6 +17,7 @@ from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+# What nobody sees is printed as an escape, or a reader would miss it.
 _VISIBLE: Final = re.compile(rf"[^{UNSEEN}\ud800-\udfff\x00-\x1f\x7f-\xa0\u2028\u2029\ufeff]*\Z")
 
 
