@@ -92,7 +92,7 @@ def unwrap(text: str) -> str:
     if len(text) > MAX_LENGTH:
         return text.strip()  # it is refused anyway
     body = markup.unwrap(text)
-    while len(body) > 1 and body.endswith("."):
+    while len(body) > 1 and body.endswith(".") and not body.endswith(".."):  # digits may go on: 0.75...
         body = markup.unwrap(body[:-1])
     return body
 
@@ -107,6 +107,8 @@ def tokenize(text: str) -> tuple[Token, ...]:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     body = unwrap(text)
     body = _TEXT.sub(lambda found: f" {found[1]} ", body)
+    if body.startswith("~"):
+        raise ExpressionError("'~' in front says about, and a formula is exact", text=body, position=0)
     tokens: list[Token] = []
     at = 0
     while at < len(body):

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 import pytest
+from constraint_harness import outcome
 from tables import all_rows
 
 from stepguard.checks import judge_claims
@@ -120,3 +121,17 @@ def test_the_number_that_refutes_a_range_is_named(relation: str, claim: str, poi
     over, _, under = words[0].partition("/")
     assert float(over) / float(under or 1) == pytest.approx(point)
     assert words[1] == ("it does not hold" if inside else "it holds")
+
+
+@pytest.mark.parametrize("claim", ["0.75...", "~3/4", "~ 0.75"])
+def test_a_formula_that_goes_on_or_is_about_right_is_not_equal(claim: str) -> None:
+    """Digits that go on and a sign for about are no exact value."""
+    assert outcome(Equivalent("3/4"), claim, type="text") != "pass"
+
+
+@pytest.mark.parametrize(
+    ("claim", "found"), [("x^2 + Cx", "undecided"), ("x^2 + xC", "undecided"), ("x^2 + C1", "pass")]
+)
+def test_a_constant_beside_the_variable_may_be_a_product(claim: str, found: str) -> None:
+    """``Cx`` is one constant or a product that is no antiderivative: nobody can tell."""
+    assert outcome(Integral("2*x", "x"), claim, type="text") == found

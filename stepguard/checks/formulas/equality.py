@@ -219,6 +219,10 @@ class Integral(SymbolicCheck):
         if not self._defined(question, tree, claim):
             return self._verdict("undecided", "the claim was not seen to have a value anywhere")
         constants = symbols_in(claim) - symbols_in(tree) - {x}
+        if glued := next(
+            (name for name in sorted(constants) if len(name) == len(x) + 1 and x in (name[1:], name[:-1])), None
+        ):
+            return self._verdict("undecided", f"{glued} may be a constant or a product with {x}")
         if self.constant == "required" and not self._adds(question, claim, constants):
             return self._verdict("fail", "the constant of integration is missing", kind=_NOT_THE_FORM)
         return self._verdict("pass")
