@@ -17,6 +17,7 @@ from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
+from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import AttemptOutcome, Occurrence
@@ -129,6 +130,27 @@ class Landing:
             self._learning.cut_off(flight)
         if self._ending.stop is None:
             self._repair(where, deviation)
+
+    def recalled(self, where: Occurrence, step: Step, guesses: int) -> None:
+        """So many claims for a step of few values were wrong in earlier processes: they count as those of this one."""
+        deviation = Deviation("wrong_value", step.id, "refused in an earlier process")
+        values = self._schedule.read((step,))
+        for number in range(guesses):
+            self._repairs.failed(
+                where.index,
+                step,
+                values,
+                deviation,
+                rung=FIRST,
+                alone=False,
+                unread=None,
+                runaway=False,
+                wrong=f"#{number}",  # which value it was is not kept
+                advanced=False,
+                hopeless=False,
+                useless=frozenset(),
+            )
+        self._repair(where, deviation)
 
     def _repair(self, where: Occurrence, deviation: Deviation) -> None:
         try:

@@ -20,6 +20,7 @@ from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Checking, Computing, Flight, Recording
 from stepguard.engine.journal import KeptStep, call_digest
 from stepguard.engine.judging import ClaimJudge
+from stepguard.engine.landing import Landing
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.recalling import CallState, Recall
@@ -55,6 +56,7 @@ class Launcher:
         fallbacks: who is asked where a model does not answer.
         person: how a person is asked, None where there is nobody.
         judge: takes what was recalled.
+        landing: takes that a step was refused in an earlier process.
         recall: what is durable of the run, None where it is not kept.
         operations: the functions and tools of the procedure.
         parallel: how many flights may be on their way at the same time.
@@ -73,6 +75,7 @@ class Launcher:
         fallbacks: Fallbacks,
         person: Rung | None,
         judge: ClaimJudge,
+        landing: Landing,
         recall: Recall | None,
         operations: Mapping[str, Operation],
         *,
@@ -89,6 +92,7 @@ class Launcher:
         self._fallbacks = fallbacks
         self._person = person
         self._judge = judge
+        self._landing = landing
         self._recall = recall
         self._answers: dict[int, Rung] = {}
         self._operations = operations
@@ -116,6 +120,10 @@ class Launcher:
             if kept:
                 self._reuse(segment, kept, now)
                 return True
+            segment, guesses = self._recall.guesses(segment)
+            if guesses:
+                self._landing.recalled(segment.occurrences[0], segment.steps[0], guesses)
+                return self._ending.stop is None
         rung = self._way(segment.indices[0], segment.steps[0]) or FIRST
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"

@@ -113,6 +113,7 @@ class Engine:
             Fallbacks(settings.fallbacks),
             settings.person,
             judge,
+            landing,
             recall,
             procedure.all_operations,
             parallel=settings.parallel,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -16,6 +17,8 @@ from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence
 
 _SHOWN: Final = 5
+_OF_PARTS: Final = frozenset({"split", "rewrite", "fields", "parts"})
+"""Rungs whose wrong values are those of smaller steps."""
 _TRUTHS: Final = {"yes": True, "no": False}
 
 CallState = Literal["new", "returned", "other", "unsettled"]
@@ -38,6 +41,13 @@ class Recall:
         self._steps: Final = dict(journal.steps)
         self._calls: Final = dict(journal.calls)
         self._answers: Final = dict(journal.answers)
+        self._guesses: Final = Counter(
+            place_of(where)
+            for attempt in journal.attempts
+            if attempt.rung not in _OF_PARTS
+            for where in attempt.steps
+            if any(each.step == where.step and each.kind == "wrong_value" for each in attempt.deviations)
+        )
         self._schedule: Final = schedule
         self.refused: Final[list[Occurrence]] = []
         self._faults: Final[list[str]] = []
@@ -69,6 +79,19 @@ class Recall:
                 break
             values[step.id] = entry.value
         return tuple(kept)
+
+    def guesses(self, segment: Segment) -> tuple[Segment, int]:
+        """The beginning of a segment up to the first step of few values that was guessed wrongly in earlier processes.
+
+        Where that leads the segment, also how often; that is told once. Whoever tosses a coin would get another toss
+        with every process.
+        """
+        for number, (step, where) in enumerate(zip(segment.steps, segment.occurrences, strict=True)):
+            few = step.type.choices is not None and step.performer == "model"
+            if not few or not self._guesses[place_of(where)]:
+                continue
+            return _first(segment, max(number, 1)), 0 if number else self._guesses.pop(place_of(where))
+        return segment, 0
 
     def drop(self, where: Occurrence, *, refused: bool = False) -> None:
         """A durable step was used, or is `refused`: it is not what it was, or no longer passes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -26,13 +27,14 @@ from ledger_harness import (
     payment,
 )
 
-from stepguard import Guard, Procedure, Step, Verdict
+from stepguard import Claim, Guard, Input, Ladder, Procedure, Step, Verdict
 from stepguard.backends import Completion, Request
 from stepguard.engine.batch import RowResult
 from stepguard.errors import ConfigError, RunConflict, UnsettledCall
 from stepguard.ledger import Ledger, verify_ledger
 from stepguard.ledger.journal import load_run
 from stepguard.procedure import Tool
+from stepguard.repair.rungs import Resample, person
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
@@ -436,3 +438,24 @@ def test_a_step_is_the_same_whenever_it_comes_up(
     assert (result.status, result.notes) == ("verified", ())
     with Ledger(runs) as ledger:
         assert verify_ledger(ledger).faults == ()
+
+
+def _is_large(step: Step, values: Mapping[str, Any], claim: Claim) -> bool:
+    return bool(values[step.id] == (values["x"] > 5))
+
+
+def test_another_process_is_not_another_toss(runs: Path | str) -> None:
+    """A wrong guess at a step of few values counts in every process; somebody else may answer it all the same."""
+    large = Step("large", instruction="Is x above 5?", type="boolean", reads=["x"], checks=[_is_large])
+    procedure = Procedure([Step("t", "x + 1"), large], inputs=[Input("x", "integer")], name="toss")
+    said = '{"t": "7 + 1 = 8", "large": {"work": "as I see it", "value": "false"}}'
+    first = Guard(ScriptedBackend(said), ledger=runs).run(procedure, {"x": 7}, run_id="r")
+    assert (first.status, first.completed) == ("abstained", 1)
+    for _ in range(3):
+        again = Guard(Nobody(), ledger=runs).run(procedure, {"x": 7}, run_id="r")
+        assert again.status == "abstained"
+        assert again.problem is not None
+        assert "1 value is left" in again.problem.reason
+    ladder = Ladder([Resample(), person(lambda step, values: True)])
+    last = Guard(Nobody(), ledger=runs, repair=ladder).run(procedure, {"x": 7}, run_id="r")
+    assert (last.status, last.steps[-1].tries, dict(last.assisted)) == ("checked", 2, {"person": 1})
