@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stepguard.batches.frames import to_frame
+from stepguard.batches.ray import map_dataset
 from stepguard.batches.rows import count_rows, read_rows
 from stepguard.batches.running import BatchSummary, CostLimit, run_batch
 
-__all__ = ["BatchSummary", "CostLimit", "count_rows", "read_rows", "run_batch", "to_frame"]
+__all__ = ["BatchSummary", "CostLimit", "count_rows", "map_dataset", "read_rows", "run_batch", "to_frame"]

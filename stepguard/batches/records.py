@@ -16,8 +16,6 @@ from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.value_json import INEXACT_IN_JSON
 
-__all__ = ["RecordFormat", "record_format", "record_of"]
-
 _KEPT: Final = ("status", "strength", "answer", "values", "problem", "error", "usage", "cost", "seconds")
 _COLUMNS: Final = (
     *("index", "key", "status", "strength", "answer", "problem", "error", "values"),
@@ -86,7 +84,9 @@ def record_format(path: str | Path) -> RecordFormat:
         case ".jsonl" | ".ndjson":
             return RecordFormat(b"", _as_line, lambda tail: len(tail.splitlines()))
         case ".csv":
-            return RecordFormat(_as_cells(_COLUMNS), lambda record: _as_cells(_cells(record)), _count_cells)
+            return RecordFormat(
+                _as_cells(_COLUMNS), lambda record: _as_cells(map(_as_text, flat_record(record).values())), _count_cells
+            )
     raise ConfigError(f"{path}: results are written to a file that ends in .jsonl or .csv", option="out")
 
 
@@ -94,7 +94,8 @@ def _as_line(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, allow_nan=False).encode() + b"\n"
 
 
-def _cells(record: Mapping[str, Any]) -> list[object]:
+def flat_record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as one row of a table: its columns by their names, lists and records among them as JSON."""
     usage = record.get("usage") or {}
     flat = {**record, **{name: usage.get(name) for name in ("calls", "input_tokens", "output_tokens")}}
     for name in ("problem", "error"):
@@ -105,7 +106,7 @@ def _cells(record: Mapping[str, Any]) -> list[object]:
     for name in ("answer", "values"):
         if isinstance(flat.get(name), dict | list):
             flat[name] = json.dumps(flat[name])
-    return [_as_text(flat.get(name)) for name in _COLUMNS]
+    return {name: flat.get(name) for name in _COLUMNS}
 
 
 def _as_text(cell: object) -> object:

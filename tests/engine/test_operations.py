@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 from control_flow_harness import RIGHT, guard
 
 from stepguard import Claim, Guard
-from stepguard.errors import RunWaiting, UsageError
+from stepguard.errors import RunWaiting, UnsettledCall, UsageError
 from stepguard.language.expressions import Number
 from stepguard.language.terms import ListTerm
 from stepguard.language.values import Value
 from stepguard.procedure import ForEach, If, Procedure, Step, Tool
-from stepguard.testing import SimulatedModel
+from stepguard.testing import SimulatedModel, Slips
 
 
 class Forbids:
@@ -284,6 +285,49 @@ def test_a_tool_that_has_returned_is_not_called_again() -> None:
     )
     assert guard().run(procedure).status == "failed"
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["no ledger", "ledger"])
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_a_reply_that_is_asked_again_calls_no_tool_again(tmp_path: Path, kept: bool, parallel: int) -> None:
+    """D09: the steps around a tool are refused again and again, and it has been called once."""
+    paid: list[int] = []
+
+    def pay(amount: int) -> int:
+        paid.append(amount)
+        return 7
+
+    text = "inputs: x\na = x + 1\nr: integer = tool pay(amount=a)\nb = r + a\nc = b * 2\nd = c + r"
+    procedure = Procedure.parse(text, tools={"pay": pay})
+    slips = Slips(wrong_value=0.4, systematic=0.0)
+    ledger = tmp_path / "runs.db" if kept else None
+    for seed in range(8):
+        model = Guard(SimulatedModel(seed, slips=slips), repair=20, parallel=parallel, segment=1, ledger=ledger, seed=1)
+        result = model.run(procedure, {"x": seed}, run_id=str(seed) if kept else None)
+        assert result.status == "verified"
+        assert sum(each.outcome == "rejected" for each in result.attempts) == result.usage.calls - 4
+    assert paid == [seed + 1 for seed in range(8)]
+
+
+@pytest.mark.parametrize("kept", [False, True], ids=["no ledger", "ledger"])
+def test_a_tool_that_fails_is_no_fault_of_a_reply(tmp_path: Path, kept: bool) -> None:
+    """D09: it raises after it has acted: the run says so, no reply counts as refused, and it is not called again."""
+    paid: list[int] = []
+
+    def pay(amount: int) -> int:
+        paid.append(amount)
+        raise ConnectionError("the line broke")
+
+    procedure = Procedure.parse("inputs: x\na = x + 1\nr: integer = tool pay(amount=a)\nb = r + a", tools={"pay": pay})
+    ledger, options = (tmp_path / "runs.db", {"run_id": "order"}) if kept else (None, {})
+    model = Guard(SimulatedModel(1, slips=Slips.none()), repair=6, segment=1, ledger=ledger)
+    result = model.run(procedure, {"x": 3}, **options)
+    assert (result.status, str(result.problem).partition(":")[0], paid) == ("failed", "step r", [4])
+    assert [(each.outcome, each.deviations) for each in result.attempts] == [("accepted", ())]
+    if kept:
+        again = model.run(procedure, {"x": 3}, **options)
+        assert (again.status, again.usage.calls, paid) == ("failed", 1, [4])
+        assert isinstance(again.error, UnsettledCall)
 
 
 def test_an_operation_that_cannot_be_called_is_refused_when_it_is_registered() -> None:

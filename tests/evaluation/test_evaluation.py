@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -316,6 +319,45 @@ def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path) -> None:
     again = run(plan(), second, folder=tmp_path, concurrency=1, resume=True)
     assert first.calls - 1 + second.calls == whole.calls
     assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in expected]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
+def test_killed_processes_lose_only_what_was_in_flight(tmp_path: Path) -> None:
+    """E08: of 100 programs, killed at about 60 and again before anything new, the report is that of one run."""
+    whole = plan(50, arms=("guard",), lengths=(4, 5))
+    model, log = SimulatedModel(5, slips=Slips(wrong_value=0.1)), tmp_path / "log"
+
+    class Noting:
+        name, signature = model.name, model.signature
+
+        def __init__(self, die_at: int | None) -> None:
+            self._die_at, self._calls = die_at, 0
+
+        def complete(self, request: Request) -> Completion:
+            self._calls += 1
+            if self._calls == self._die_at:
+                os.kill(os.getpid(), signal.SIGKILL)
+            with log.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([each.content for each in request.messages]) + "\n")
+            return model.complete(request)
+
+    expected = run(whole, Noting(None))
+    asked = len(log.read_text(encoding="utf-8").splitlines())
+    log.unlink()
+    for die_at in (asked * 6 // 10, 1):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside threads: the child starts its own
+            child = os.fork()
+        if child == 0:
+            try:
+                run(whole, Noting(die_at), folder=tmp_path / "run", resume=(tmp_path / "run").exists())
+            finally:
+                os._exit(1)
+        assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    again = run(whole, Noting(None), folder=tmp_path / "run", resume=True)
+    assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in expected]
+    assert len(again) == 100
+    assert len(log.read_text(encoding="utf-8").splitlines()) <= asked + 4
 
 
 def test_a_run_is_replayed_from_its_replies(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -102,6 +103,28 @@ def test_a_pause_holds_for_everybody() -> None:
     assert told.value.retry_after is not None
     assert 25 < told.value.retry_after <= 30
     assert limiter.limit == 4
+
+
+@pytest.mark.slow
+def test_fifty_procedures_that_are_told_to_wait_wait(chat_server: ChatServer) -> None:
+    """B05: only what was in flight is refused, nobody asks before the time is over, and all of them end well."""
+    began: list[float] = []
+    refused: list[float] = []
+
+    def busy(_: Received) -> Reply:
+        began.append(time.monotonic())
+        if began[-1] - began[0] < 1.0:
+            refused.append(began[-1])
+            return Reply({"error": {"message": "slow down"}}, 429, {"Retry-After": "2"})
+        return Reply(completion_body(GOOD))
+
+    chat_server.play(busy)
+    backend = OpenAIBackend("m", base_url=chat_server.url, api_key="k", limiter=EndpointLimiter())
+    results = list(Guard(backend).map(PROCEDURE, [INPUTS] * 50, concurrency=50))
+    assert {each.status for each in results} == {"verified"}
+    assert len(refused) <= 8  # so many are sent at a time at first
+    assert min(each for each in began if each not in refused) - refused[0] >= 2.0
+    assert len(began) == 50 + len(refused)
 
 
 def test_turns_are_given_in_their_order() -> None:
