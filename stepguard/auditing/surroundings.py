@@ -92,34 +92,10 @@ _GROUPS_BELOW: Final = re.compile(r"(?:[.,][0-9]|(?:,?0[0-9]{2})+\b|[%^!\u2026]|
 """A line that goes on with the number above it."""
 _CALCULATED_BELOW: Final = re.compile(r" *(?:[+*/^\u00d7\u00f7\u00b7] ?|-)\(?[0-9][0-9.,)]*\s*\Z")
 _LAST_WORD: Final = re.compile(r"[A-Za-z][A-Za-z']{0,30}\Z")
-_BEFORE_SIGN: Final = frozenset(
-    (
-        "is",
-        "are",
-        "was",
-        "be",
-        "so",
-        "thus",
-        "hence",
-        "therefore",
-        "then",
-        "equals",
-        "get",
-        "gets",
-        "gives",
-        "since",
-        "because",
-        "that",
-        "that's",
-        "it's",
-        "now",
-        "also",
-        "as",
-        "find",
-        "calculate",
-        "compute",
-    )
-)
+_BEFORE_SIGN: Final = frozenset((
+    "is", "are", "was", "be", "so", "thus", "hence", "therefore", "then", "equals", "get", "gets", "gives", "since",
+    "because", "that", "that's", "it's", "now", "also", "as", "find", "calculate", "compute",
+))  # fmt: skip
 """Words behind which a minus is a sign; behind ``total`` it may take away."""
 _REACH: Final = 200
 

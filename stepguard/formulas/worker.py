@@ -30,15 +30,8 @@ _START_SECONDS: Final = 60.0
 _MEMORY: Final = 1 << 30  # a formula that a model wrote must not take the memory of the machine
 _SCRIPT: Final = Path(__file__).with_name("sympy_worker.py")
 _PASSED_VARIABLES: Final = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "SYSTEMROOT",
-    "TEMP",
-    "TMP",
-    "LANG",
-    "LC_ALL",
-)
+    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT", "TEMP", "TMP", "LANG", "LC_ALL",
+)  # fmt: skip
 _MAX_ANSWER: Final = 1 << 20  # an answer is a verdict and a few numbers
 
 

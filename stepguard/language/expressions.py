@@ -30,15 +30,8 @@ from stepguard.language.numerals import Exact, format_exact
 from stepguard.language.values import Rounding
 
 FUNCTIONS: Final[dict[str, int | None]] = {
-    "min": None,
-    "max": None,
-    "abs": 1,
-    "floor": 1,
-    "ceil": 1,
-    "trunc": 1,
-    "sqrt": 1,
-    "round": 3,
-}
+    "min": None, "max": None, "abs": 1, "floor": 1, "ceil": 1, "trunc": 1, "sqrt": 1, "round": 3,
+}  # fmt: skip
 """Function name -> the most arguments it takes (None: no limit); every one takes at least one."""
 
 COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {

@@ -39,16 +39,9 @@ from stepguard.language.values import Value, show_value
 
 _NO_NAME: Final = re.compile(r"\W+")  # a generic class is called Box[int], which no record may be
 _SCALARS: Final[Mapping[object, str]] = {
-    str: "text",
-    int: "integer",
-    float: "number",
-    Decimal: "number",
-    Fraction: "number",
-    bool: "boolean",
-    date: "date",
-    time: "time",
-    timedelta: "duration",
-}
+    str: "text", int: "integer", float: "number", Decimal: "number", Fraction: "number", bool: "boolean",
+    date: "date", time: "time", timedelta: "duration",
+}  # fmt: skip
 
 
 def value_type_of(annotation: Any) -> ValueType:

@@ -145,18 +145,8 @@ class Policy:
     """
 
     __slots__ = (
-        "defaults",
-        "digest",
-        "facts",
-        "known",
-        "name",
-        "notes",
-        "records",
-        "rules",
-        "signatures",
-        "tables",
-        "tools",
-    )
+        "defaults", "digest", "facts", "known", "name", "notes", "records", "rules", "signatures", "tables", "tools",
+    )  # fmt: skip
 
     def __init__(
         self,

@@ -29,15 +29,9 @@ _SAME: Final[Mapping[str, str]] = {
 """What means the same to chat completions, by its name there, and is judged there."""
 _READ_FIELDS: Final = frozenset({"model", "messages", "system", "metadata", "temperature", "top_p"})
 _KINDS: Final = {
-    400: "invalid_request_error",
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    503: "overloaded_error",
-    504: "timeout_error",
-}
+    400: "invalid_request_error", 401: "authentication_error", 403: "permission_error", 404: "not_found_error",
+    413: "request_too_large", 429: "rate_limit_error", 503: "overloaded_error", 504: "timeout_error",
+}  # fmt: skip
 
 
 class Messages:

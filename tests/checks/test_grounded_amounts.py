@@ -51,17 +51,9 @@ _OF_OTHERS = ("EUR 20.00", "20.00 EUR", "\u20ac20.00", "20.00 | EUR", "20 euros"
 
 
 _FOREIGN = (
-    "RM5",
-    "Fr. 5.00",
-    "500 won",
-    "5 Ft",
-    "BTC 0.5",
-    "5 Canadian dollars",
-    "Rs. 5",
-    "\u20b15",
-    "5 z\u0142",
+    "RM5", "Fr. 5.00", "500 won", "5 Ft", "BTC 0.5", "5 Canadian dollars", "Rs. 5", "\u20b15", "5 z\u0142",
     "500\u5186",
-)
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("other", _OF_OTHERS)

@@ -465,15 +465,9 @@ def test_what_is_left_of_a_masked_number_is_no_amount(mask: str) -> None:
 
 
 SPLIT = [
-    "1, 234.00",
-    "1 ,234.00",
-    "1 , 234.00",
-    "1\\,234.00",
-    "1{,}234.00",
-    "1\\ 234.00",
-    "1\\thinspace 234.00",
+    "1, 234.00", "1 ,234.00", "1 , 234.00", "1\\,234.00", "1{,}234.00", "1\\ 234.00", "1\\thinspace 234.00",
     "1,\n234.00",
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("currency", ["EUR {}", "\u20ac{}", "{} EUR", "Total: {} \u20ac"])

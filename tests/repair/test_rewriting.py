@@ -127,20 +127,10 @@ def test_numbers_that_nobody_takes_apart_are_not(value: Value) -> None:
 NUMBERS = st.one_of(
     st.integers(-9999, 9999), st.decimals(-999, 999, places=2, allow_nan=False), st.fractions(-9, 9, max_denominator=8)
 )
-FORMULAS = st.sampled_from(
-    [
-        "x + y",
-        "x - y",
-        "x * y",
-        "x - y - z",
-        "x * y + z",
-        "(x + y) * z",
-        "-x + y",
-        "x / 4 - y",
-        "x - (y - z)",
-        "x < y + z",
-    ]
-)
+FORMULAS = st.sampled_from([
+    "x + y", "x - y", "x * y", "x - y - z", "x * y + z", "(x + y) * z", "-x + y", "x / 4 - y", "x - (y - z)",
+    "x < y + z",
+])  # fmt: skip
 
 
 @given(formula=FORMULAS, x=NUMBERS, y=NUMBERS, z=NUMBERS)

@@ -53,20 +53,10 @@ __all__ = [
 ]
 
 ARMS: Final[Mapping[str, Callable[..., Arm]]] = {
-    "offload": Offload,
-    "program": ByCode,
-    "direct": Direct,
-    "cot": ChainOfThought,
-    "authors": AuthorsPrompt,
-    "trace": StructuredTrace,
-    "resample": ResampledChains,
-    "chunk": Chunk,
-    "blind": Blind,
-    "guard": Guarded,
-    "guess": Guess,
-    "copy": Copy,
-    "primed": Primed,
-}
+    "offload": Offload, "program": ByCode, "direct": Direct, "cot": ChainOfThought, "authors": AuthorsPrompt,
+    "trace": StructuredTrace, "resample": ResampledChains, "chunk": Chunk, "blind": Blind, "guard": Guarded,
+    "guess": Guess, "copy": Copy, "primed": Primed,
+}  # fmt: skip
 """Name -> what makes the arm from its knobs."""
 
 ArmKind = Literal["unguarded", "guarded", "by code", "floor", "probe"]

@@ -161,15 +161,10 @@ def _line(stage: str, number: int, before: str) -> Line:
 
 
 _BRIEF: Final[Mapping[str, str]] = {
-    "days": "The days",
-    "window": "The return window in days",
-    "in_time": "Whether it is in time",
-    "rate": "The refund rate",
-    "size": "The size of the parcel",
-    "fee": "The postage",
-    "refund": "The refund",
+    "days": "The days", "window": "The return window in days", "in_time": "Whether it is in time",
+    "rate": "The refund rate", "size": "The size of the parcel", "fee": "The postage", "refund": "The refund",
     "total": "Paid out so far",
-}
+}  # fmt: skip
 
 
 def _solver(stage: str, reads: tuple[str, ...]) -> Callable[[Mapping[str, Value]], Value]:

@@ -41,19 +41,9 @@ _FORWARD: Final = {"north": (0, 1), "east": (1, 0), "south": (0, -1), "west": (-
 _COMPASS: Final = ("north", "east", "south", "west")
 _QUARTERS: Final = {"right": 1, "around": 2, "backward": 2, "left": 3}
 _WORDS: Final = {
-    "a": 1,
-    "an": 1,
-    "one": 1,
-    "two": 2,
-    "three": 3,
-    "four": 4,
-    "five": 5,
-    "six": 6,
-    "seven": 7,
-    "eight": 8,
-    "nine": 9,
-    "ten": 10,
-}
+    "a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "nine": 9, "ten": 10,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,34 +25,15 @@ _ABOUT_ARMS: Final = {
     "guard": "every step checked; what is not right is asked again in a clean context, or named",
 }
 _LABELS: Final = {
-    "model": "Model",
-    "model_file": "Model file",
-    "server": "Server",
-    "simulated": "Simulated model",
-    "profile": "Profile of its slips",
-    "price": "Price of a million tokens",
-    "task": "Task family",
-    "procedure": "Procedure",
-    "procedure_hash": "Hash of the procedure",
-    "cases": "Cases",
-    "cases_hash": "Hash of the cases",
-    "case_ids": "Cases by seed",
-    "truth": "Right values",
-    "steps_judged": "Steps judged",
-    "warning": "Warning",
-    "seed": "First seed",
-    "segment": "Steps a call, at most",
-    "retries": "Retries a step",
-    "temperature": "Temperature",
-    "prompt_hash": "Hash of the prompts",
-    "stepguard": "stepguard",
-    "concurrency": "Programs at the same time",
-    "machine": "Machine",
-    "versions": "Versions",
-    "date": "Date",
-    "note": "Note",
-    "command": "Command",
-}
+    "model": "Model", "model_file": "Model file", "server": "Server", "simulated": "Simulated model",
+    "profile": "Profile of its slips", "price": "Price of a million tokens", "task": "Task family",
+    "procedure": "Procedure", "procedure_hash": "Hash of the procedure", "cases": "Cases",
+    "cases_hash": "Hash of the cases", "case_ids": "Cases by seed", "truth": "Right values",
+    "steps_judged": "Steps judged", "warning": "Warning", "seed": "First seed", "segment": "Steps a call, at most",
+    "retries": "Retries a step", "temperature": "Temperature", "prompt_hash": "Hash of the prompts",
+    "stepguard": "stepguard", "concurrency": "Programs at the same time", "machine": "Machine",
+    "versions": "Versions", "date": "Date", "note": "Note", "command": "Command",
+}  # fmt: skip
 _LONGEST_FACT: Final = 2000
 
 
