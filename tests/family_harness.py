@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from types import CodeType
 
+from stepguard.backends.base import Backend
+from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Task
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
+
+
+def run_arm(arm: str, task: Task, backend: Backend) -> Outcome:
+    """One run of an arm, with all options as they are by default."""
+    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
 
 
 def rerun(task: Task, changed: Mapping[str, Value] | None = None) -> dict[str, Value]:

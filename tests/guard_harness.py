@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from conftest import ChatServer
 from openai_harness import KEY
 
-from stepguard import Guard, Procedure, Result
 from stepguard.cli import main
 
 Command = Callable[..., tuple[int, str, str]]
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
-
-
-def run(guard: Guard, procedure: Procedure, driver: str, inputs: Mapping[str, object] | None = None) -> Result:
-    if driver == "run":
-        return guard.run(procedure, inputs)
-    return asyncio.run(guard.arun(procedure, inputs))
 
 
 @pytest.fixture

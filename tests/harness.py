@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+
+import pytest
 
 from stepguard import Guard, Procedure, Result, Run, Usage
 from stepguard.backends import Completion
@@ -21,6 +24,16 @@ GOOD = {"a": "2 * 3 = 6", "b": "6 + 4 = 10"}
 
 PAIR = Procedure.parse("inputs: x, y\nt1 = x + 1\nt2 = y + 2\nt3 = t1 * t2")
 """Two steps that do not depend on each other, and one that reads both."""
+
+DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
+
+
+def driven(
+    guard: Guard, procedure: Procedure, driver: str, inputs: Mapping[str, object] | None = None, /, **given: object
+) -> Result:
+    """A run by one of the drivers; inputs as a mapping, or by name."""
+    values = {**(inputs or {}), **given}
+    return guard.run(procedure, values) if driver == "run" else asyncio.run(guard.arun(procedure, values))
 
 
 def reply(entries: Mapping[str, object] | str | None, *, finish_reason: str = "stop") -> Completion:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
+
+from stepguard.errors import ConfigError
 
 _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
 _KNOB: Final = re.compile(r'\s*([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|[^,"()=]*[^,"()=\s])\s*(?:,|\Z)')
@@ -20,6 +22,18 @@ def read_name(text: str) -> tuple[str, dict[str, object]] | None:
     match = _NAME.match(text)
     knobs = None if match is None else _knobs(match[2] or "")
     return None if match is None or knobs is None else (match[1], knobs)
+
+
+def check_knobs(what: str, knobs: Iterable[str], allowed: Sequence[str], option: str) -> None:
+    """Refuse knobs that there are none of.
+
+    Raises:
+        ConfigError: one is not among the allowed ones; what has none of that name, such as ``arm 'cot'``, is named.
+    """
+    unknown = [knob for knob in knobs if knob not in allowed]
+    if unknown:
+        takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
+        raise ConfigError(f"{what} has no knob {unknown[0]!r}: {takes}", option=option)
 
 
 def split_names(text: str) -> list[str]:

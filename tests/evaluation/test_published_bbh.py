@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from itertools import pairwise
@@ -10,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from family_harness import run_arm
 
 from stepguard import Guard
-from stepguard.backends.base import Backend
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
-from stepguard.evaluation.families import Task
 from stepguard.evaluation.published import FixedFamily, published_named
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.language.records import Record
@@ -107,18 +104,13 @@ def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
     return published_named(f"bbh(part={request.param})", folder)
 
 
-def run(arm: str, task: Task, backend: Backend) -> Outcome:
-    """One run of an arm."""
-    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
-
-
 def test_every_arm_of_a_perfect_model_solves_every_item(family: FixedFamily) -> None:
     """Free text, structured replies and the guard come to the published answer."""
     for seed, length in enumerate(family.lengths):
         task = family.make(seed, length)
         model = SimulatedTasks(slips=Slips.none()).for_task(task)
         for arm in ("cot", "trace", "chunk", "guard"):
-            outcome = run(arm, task, model)
+            outcome = run_arm(arm, task, model)
             assert (outcome.right, outcome.trace_right, outcome.authors) == (True, True, {"exact match": 1.0}), arm
 
 
@@ -164,7 +156,7 @@ def test_the_authors_prompt_is_asked_and_scored_as_they_do(folder: Path, part: s
     task = published_named(f"bbh(part={part})", folder).task(0)
     mine = item(part, 0)
     backend = ScriptedBackend(text.format(target=mine["target"]))
-    assert run("authors", task, backend).authors == {"exact match": score}
+    assert run_arm("authors", task, backend).authors == {"exact match": score}
     said = f"Task {NAMES[part]}.\n\nQ: {mine['input']}\nA: Let's think step by step."
     assert backend.requests[0].messages[-1].content == said
 

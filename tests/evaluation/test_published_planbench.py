@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 import re
@@ -10,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from family_harness import run_arm
 
 from stepguard import Guard
-from stepguard.backends.base import Backend
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.published import FixedFamily, published_named
 from stepguard.evaluation.simulated import SimulatedTasks
@@ -120,11 +118,6 @@ def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
     return published_named(f"planbench(domain={request.param})", folder)
 
 
-def run(arm: str, task: Task, backend: Backend) -> Outcome:
-    """One run of an arm."""
-    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
-
-
 def test_every_arm_of_a_perfect_model_solves_every_item(family: FixedFamily) -> None:
     """Free text, structured replies and the guard come to the published final state."""
     assert isinstance(family, Family)
@@ -132,7 +125,7 @@ def test_every_arm_of_a_perfect_model_solves_every_item(family: FixedFamily) -> 
         task = family.make(seed, length)
         model = SimulatedTasks(slips=Slips.none()).for_task(task)
         for arm in ("cot", "trace", "chunk", "guard", "guard(checker=form)"):
-            outcome = run(arm, task, model)
+            outcome = run_arm(arm, task, model)
             assert (outcome.trace_right, outcome.authors) == (True, {"final state": 1.0}), arm
 
 
@@ -198,7 +191,7 @@ def test_the_authors_prompt_is_asked_and_scored_as_they_do(folder: Path) -> None
     )
     for text, score in ((right, 1.0), (right.replace(" and the hand is empty", ""), 0.0), ("", 0.0)):
         backend = ScriptedBackend(text)
-        outcome = run("authors", task, backend)
+        outcome = run_arm("authors", task, backend)
         assert (outcome.authors, outcome.right, outcome.calls) == ({"final state": score}, score == 1.0, 1)
         assert backend.requests[0].messages[-1].content == item("blocksworld", 0)["query"]
 
@@ -278,6 +271,6 @@ def test_form_is_not_known_of_made_up_tasks() -> None:
     """Where nothing but whole rules is known, the arm says so."""
     task = family_named("arithmetic").make(0, 3)
     for arm in ("guard(checker=form)", "authors"):
-        outcome = run(arm, task, ScriptedBackend())
+        outcome = run_arm(arm, task, ScriptedBackend())
         assert outcome.error is not None
         assert "arithmetic" in outcome.error

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from pathlib import Path
 from typing import Any
 
 import pytest
+from family_harness import run_arm
 
 from stepguard import Guard
-from stepguard.backends.base import Backend
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
-from stepguard.evaluation.families import Task
 from stepguard.evaluation.published import FixedFamily, published_named
 from stepguard.evaluation.published.procbench import ProcBench
 from stepguard.evaluation.simulated import SimulatedTasks
@@ -76,11 +73,6 @@ def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
     return published_named(f"procbench(number={request.param})", folder)
 
 
-def run(arm: str, task: Task, backend: Backend) -> Outcome:
-    """One run of an arm."""
-    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
-
-
 WHOLE = {"sequential match": 1.0, "prefix accuracy": 1.0}
 
 
@@ -89,7 +81,7 @@ def test_a_perfect_model_comes_to_every_published_state(family: FixedFamily) -> 
     task = family.task(0)
     model = SimulatedTasks(slips=Slips.none()).for_task(task)
     for arm in ("trace", "chunk", "guard", "guard(checker=form)"):
-        outcome = run(arm, task, model)
+        outcome = run_arm(arm, task, model)
         assert (outcome.trace_right, outcome.authors) == (True, WHOLE), arm
 
 
@@ -158,7 +150,7 @@ def test_replies_are_scored_as_the_authors_do(folder: Path, reply: str, match: f
     """Prefix accuracy is the right states before the first wrong one, of the longer of both sequences."""
     task = published_named("procbench", folder).task(0)
     backend = ScriptedBackend(reply)
-    assert run("authors", task, backend).authors == {
+    assert run_arm("authors", task, backend).authors == {
         "sequential match": match,
         "prefix accuracy": pytest.approx(prefix),
     }

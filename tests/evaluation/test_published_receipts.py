@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import random
 from datetime import date
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from family_harness import run_arm
 
 from stepguard import Guard
-from stepguard.backends.base import Backend
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
-from stepguard.evaluation.families import Task
 from stepguard.evaluation.published import published_named
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.testing import ScriptedBackend, ScriptedSteps, Slips
@@ -55,11 +52,6 @@ def folder(tmp_path: Path) -> Path:
     return write(tmp_path, [item(seed) for seed in range(8)])
 
 
-def run(arm: str, task: Task, backend: Backend) -> Outcome:
-    """One run of an arm."""
-    return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
-
-
 def test_every_arm_of_a_perfect_model_reads_every_receipt(folder: Path) -> None:
     """Whatever the date is written like, the guard accepts the right fields, and free text gives them."""
     family = published_named("receipts", folder)
@@ -67,7 +59,7 @@ def test_every_arm_of_a_perfect_model_reads_every_receipt(folder: Path) -> None:
         task = family.make(seed, length)
         model = SimulatedTasks(slips=Slips.none()).for_task(task)
         for arm in ("cot", "trace", "chunk", "guard"):
-            outcome = run(arm, task, model)
+            outcome = run_arm(arm, task, model)
             assert (outcome.trace_right, outcome.authors) == (True, RIGHT), arm
 
 
@@ -78,7 +70,7 @@ def test_what_does_not_stand_there_is_refused_and_what_does_may_be_wrong(folder:
     replies: dict[str, Any] = {"date": str(day), "company": str(company)}
     result = Guard(ScriptedSteps({**replies, "total": ["77.77", str(total)]})).run(task.procedure, task.inputs)
     assert (result.status, result.answer) == ("checked", total)
-    outcome = run("guard", task, ScriptedSteps({**replies, "total": "100.00"}))
+    outcome = run_arm("guard", task, ScriptedSteps({**replies, "total": "100.00"}))
     assert (outcome.verified, outcome.right, outcome.silent_errors) == (True, False, 1)
     assert outcome.authors == {"all fields": 0.0, "date": 1.0, "company": 1.0, "total": 0.0}
 
@@ -99,7 +91,7 @@ def test_one_call_is_scored_field_by_field(folder: Path, changes: dict[str, Any]
     assert isinstance(total, Decimal)
     said = {"date": str(task.truth["date"]), "company": str(task.truth["company"]).lower(), "total": float(total)}
     backend = ScriptedBackend(f"```json\n{json.dumps({**said, **changes})}\n```")
-    assert run("authors", task, backend).authors == scores
+    assert run_arm("authors", task, backend).authors == scores
     assert backend.requests[0].messages[-1].content.endswith(item(0)["text"])
 
 

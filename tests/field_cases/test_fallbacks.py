@@ -7,6 +7,7 @@ import json
 
 import pytest
 from conftest import ChatServer, Reply, completion_body
+from harness import DRIVERS
 
 from stepguard import Budget, Guard, Ladder, Procedure, Result, RetryPolicy
 from stepguard.backends import AsyncBackend, Completion, Request
@@ -20,7 +21,6 @@ INPUTS = {"x": 6, "y": 7}
 AFTER = '{"t2": "42 + 5 = 47"}'
 GOOD = '{"t1": "6 * 7 = 42", "t2": "42 + 5 = 47"}'
 AT_ONCE = RetryPolicy(retries=1, first_wait=0.0)
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 
 
 class Down:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import ChatServer, Reply, completion_body
+from harness import DRIVERS
 from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, Result, RetryPolicy
@@ -23,7 +24,6 @@ PROCEDURE = Procedure.parse("inputs: x, y\nt1 = x * y\nt2 = t1 + 5")
 INPUTS = {"x": 6, "y": 7}
 GOOD = '{"t1": "6 * 7 = 42", "t2": "42 + 5 = 47"}'
 AT_ONCE = RetryPolicy(first_wait=0.0)
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 USED = {"prompt_tokens": 500, "completion_tokens": 900, "total_tokens": 1400}
 
 

@@ -14,8 +14,8 @@ import guard_harness
 import openai
 import pytest
 from conftest import ChatServer, Received, Reply, completion_body
-from guard_harness import DRIVERS, Command, run
-from harness import PAIR
+from guard_harness import Command
+from harness import DRIVERS, PAIR, driven
 from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, backend_at
 
 from stepguard import Budget, Guard, Procedure, Result, RetryPolicy, Step, guarded, wrap
@@ -97,7 +97,7 @@ def test_an_endpoint_that_is_closed_for_a_day_is_not_waited_for(
 ) -> None:
     """A wait that nobody sits out ends the run at once, after one request, by either road and through a client."""
     chat_server.play(Reply({"error": {"message": "tomorrow"}}, 429, headers={"retry-after": wait}))
-    result = run(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS)
+    result = driven(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS)
     assert result.status == "failed"
     assert "next try would be in" in str(result.problem)
     with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client, pytest.raises(RunFailed):
@@ -112,16 +112,18 @@ def test_an_endpoint_that_is_closed_for_a_day_is_not_waited_for(
 def test_a_server_that_never_answers_costs_the_time_of_its_requests(chat_server: ChatServer, driver: str) -> None:
     """The time-out holds for each request and is named as such; the seconds of a budget bound them together."""
     chat_server.play(Reply(completion_body(GOOD)))
-    assert run(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS).verified  # what is imported once is imported
+    assert driven(
+        Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS
+    ).verified  # what is imported once is imported
     chat_server.play(Reply(completion_body(GOOD), delay=60))
     chat_server.requests.clear()
     retry = RetryPolicy(retries=1, first_wait=0.0, timeout=0.2)
-    result = run(Guard(backend_at(chat_server), retry=retry), PROCEDURE, driver, INPUTS)
+    result = driven(Guard(backend_at(chat_server), retry=retry), PROCEDURE, driver, INPUTS)
     assert (result.status, result.usage.calls, len(chat_server.requests)) == ("failed", 2, 2)
     assert isinstance(result.error, BackendTimeout)
     assert all("no answer within" in (attempt.error or "") for attempt in result.attempts)
     bounded = Guard(backend_at(chat_server), retry=RetryPolicy(retries=50, first_wait=0.0), budget=Budget(seconds=0.3))
-    result = run(bounded, PROCEDURE, driver, INPUTS)
+    result = driven(bounded, PROCEDURE, driver, INPUTS)
     assert result.status == "exhausted"
     assert len(chat_server.requests) == 3
 
@@ -218,7 +220,7 @@ def test_a_reply_that_says_two_things_is_asked_again(chat_server: ChatServer, dr
     for body, calls in zip(both, (2, 2, 1), strict=True):
         chat_server.requests.clear()
         chat_server.play([Reply(body), Reply(completion_body(None, tool_calls=[other("19 * 3 = 57")]))])
-        result = run(Guard(backend_at(chat_server, mode="tools")), PROCEDURE, driver, INPUTS)
+        result = driven(Guard(backend_at(chat_server, mode="tools")), PROCEDURE, driver, INPUTS)
         assert (result.status, result.answer) == ("verified", 57)
         assert len(chat_server.requests) == calls
 
@@ -247,9 +249,9 @@ def test_of_several_answers_the_first_counts_alone(chat_server: ChatServer, driv
     body = completion_body(GOOD)
     body["choices"].append({"index": 1, "finish_reason": "stop", "message": {"role": "assistant", "content": "{}"}})
     chat_server.play(Reply(body))
-    assert run(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS).answer == 57
+    assert driven(Guard(backend_at(chat_server)), PROCEDURE, driver, INPUTS).answer == 57
     chat_server.play(Reply(events=_pieces(GOOD, "x" * len(GOOD))))
-    result = run(Guard(backend_at(chat_server), stop_early=True), PROCEDURE, driver, INPUTS)
+    result = driven(Guard(backend_at(chat_server), stop_early=True), PROCEDURE, driver, INPUTS)
     assert (result.answer, result.usage.calls) == (57, 1)
     assert len(chat_server.requests) == 2
 

@@ -14,8 +14,8 @@ import guard_harness
 import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
-from guard_harness import DRIVERS, Command, run
-from harness import P2
+from guard_harness import Command
+from harness import DRIVERS, P2, driven
 from openai_harness import INPUTS, KEY, PROCEDURE, backend_at
 
 from stepguard import Guard, Input, Procedure, Result, RetryPolicy, Step, guarded, wrap
@@ -63,7 +63,7 @@ def test_a_key_that_a_server_echoes_is_in_nothing_that_a_run_leaves(
     """Neither the report, the history, the error with its traceback, a pickle nor a log at DEBUG holds it."""
     caplog.set_level(logging.DEBUG)
     chat_server.play(Reply({"error": {"message": ECHO}}, status))
-    result = run(Guard(backend_at(chat_server), retry=AT_ONCE), PROCEDURE, driver, INPUTS)
+    result = driven(Guard(backend_at(chat_server), retry=AT_ONCE), PROCEDURE, driver, INPUTS)
     assert result.status == "failed"
     assert "[redacted]" in told_of(result)
     with pytest.raises(RunFailed) as caught:
@@ -117,7 +117,7 @@ def test_a_key_that_another_client_shows_is_in_no_report(driver: str, error: Exc
     def asks(messages: list[dict[str, str]]) -> str:
         raise error
 
-    results = [run(Guard(Foreign(error), retry=AT_ONCE), PROCEDURE, driver, INPUTS), asks(**INPUTS)]
+    results = [driven(Guard(Foreign(error), retry=AT_ONCE), PROCEDURE, driver, INPUTS), asks(**INPUTS)]
     for result in results:
         assert result.status == "failed"
         assert "[redacted]" in told_of(result)
@@ -132,7 +132,7 @@ def test_a_check_that_fails_on_a_key_does_not_tell_it(driver: str) -> None:
         raise OwnError(ECHO)
 
     guard = Guard(ScriptedBackend({"a": "2 * 3 = 6"}), repair=0)
-    result = run(guard, Procedure([Step("a", "2 * 3", checks=[check])]), driver)
+    result = driven(guard, Procedure([Step("a", "2 * 3", checks=[check])]), driver)
     assert "OwnError" in result.to_json()
     assert "SECRET" not in result.to_json()
 
@@ -141,7 +141,7 @@ def test_a_check_that_fails_on_a_key_does_not_tell_it(driver: str) -> None:
 @pytest.mark.parametrize("error", [Unspeakable(), OwnError("x" * 5_000_000), OwnError("\ud800")])
 def test_an_error_of_any_kind_ends_in_a_readable_result(driver: str, error: Exception) -> None:
     """An error that has no text, megabytes of it, or what cannot be encoded makes a failed result of bounded size."""
-    result = run(Guard(Foreign(error)), P2, driver)
+    result = driven(Guard(Foreign(error)), P2, driver)
     assert result.status == "failed"
     assert result.error is error
     assert len(result.to_json().encode()) < 40_000

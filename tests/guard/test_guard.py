@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
-from harness import GOOD, P2, P6, PAIR, ids, reply, without_time
+from harness import DRIVERS, GOOD, P2, P6, PAIR, driven, ids, reply, without_time
 
-from stepguard import Budget, Guard, Ladder, Price, Procedure, Result, RetryPolicy, Segments, Step, Usage
+from stepguard import Budget, Guard, Ladder, Price, Procedure, RetryPolicy, Segments, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Event, Replied
@@ -23,15 +23,6 @@ from stepguard.repair.rungs import Resample, Vote
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 FAST = RetryPolicy(retries=2, first_wait=0.0)
-
-
-def run(guard: Guard, procedure: Procedure, inputs: Mapping[str, object] | None, driver: str) -> Result:
-    if driver == "run":
-        return guard.run(procedure, inputs)
-    return asyncio.run(guard.arun(procedure, inputs))
-
-
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 
 
 # Options
@@ -97,7 +88,7 @@ def test_inputs_that_do_not_fit_are_refused_before_any_call(driver: str) -> None
     with ScriptedBackend() as backend:
         for inputs in ({}, {"x": 1, "z": 2}, {"x": "many"}):
             with pytest.raises(InputError):
-                run(Guard(backend), P6, inputs, driver)
+                driven(Guard(backend), P6, driver, inputs)
 
 
 # Both drivers
@@ -107,7 +98,7 @@ def test_inputs_that_do_not_fit_are_refused_before_any_call(driver: str) -> None
 def test_a_verified_run(driver: str) -> None:
     """Right replies are taken in one call a segment."""
     with ScriptedBackend({"a": "2 * 3 = 6"}, {"b": "6 + 4 = 10"}) as backend:
-        result = run(Guard(backend, segment=1), P2, None, driver)
+        result = driven(Guard(backend, segment=1), P2, driver)
     assert result.raise_for_status().answer == 10
     assert [[step.id for step in request.steps] for request in backend.requests] == [["a"], ["b"]]
 
@@ -130,9 +121,8 @@ def test_both_drivers_do_the_same(seed: int, parallel: int) -> None:
 @pytest.mark.parametrize("parallel", [1, 4])
 def test_parallel_segments(driver: str, parallel: int) -> None:
     """Independent steps may be asked at the same time by either driver, with the same values."""
-    result = run(
-        Guard(SimulatedModel(slips=Slips.none()), segment=1, parallel=parallel), PAIR, {"x": 1, "y": 2}, driver
-    )
+    guard = Guard(SimulatedModel(slips=Slips.none()), segment=1, parallel=parallel)
+    result = driven(guard, PAIR, driver, x=1, y=2)
     assert result.status == "verified"
     assert dict(result.values) == {"x": 1, "y": 2, "t1": 2, "t2": 4, "t3": 8}
 
@@ -142,13 +132,13 @@ def test_errors_of_the_backend_end_in_the_result(driver: str) -> None:
     """A backend error is retried where it may help, and is the error of the failed result where it does not."""
     error = BackendError("503")
     with ScriptedBackend(error, GOOD) as backend:
-        assert run(Guard(backend, retry=FAST), P2, None, driver).status == "verified"
+        assert driven(Guard(backend, retry=FAST), P2, driver).status == "verified"
     with ScriptedBackend(error, error, error) as backend:
-        result = run(Guard(backend, retry=FAST), P2, None, driver)
+        result = driven(Guard(backend, retry=FAST), P2, driver)
     assert (result.status, result.error) == ("failed", error)
     rejected = BackendRejected("401", status=401)
     with ScriptedBackend({"a": "2 * 3 = 6"}, rejected) as backend:
-        result = run(Guard(backend, segment=1, retry=FAST), P2, None, driver)
+        result = driven(Guard(backend, segment=1, retry=FAST), P2, driver)
     assert (result.status, result.error, dict(result.values)) == ("failed", rejected, {"a": 6})
 
 
@@ -171,7 +161,7 @@ class _Odd:
 )
 def test_a_backend_that_breaks_its_contract_fails_the_run(driver: str, answer: object) -> None:
     """Any exception of a backend, and anything that is no completion, ends in a failed result after one call."""
-    result = run(Guard(_Odd(answer), retry=FAST), P2, None, driver)
+    result = driven(Guard(_Odd(answer), retry=FAST), P2, driver)
     assert result.status == "failed"
     assert result.usage.calls == len(result.attempts) == 1
     assert result.problem is not None
@@ -203,7 +193,7 @@ def test_a_completion_of_wrong_parts_fails_the_run_with_nothing_lost(
     wrong = Completion(**{"text": "{}", "usage": Usage(calls=1, input_tokens=10), **parts})
     with ScriptedBackend({"a": "2 * 3 = 6"}, wrong) as backend:
         budget = Budget(price=Price(input=1, output=1))
-        result = run(Guard(backend, segment=1, budget=budget, retry=FAST), P2, None, driver)
+        result = driven(Guard(backend, segment=1, budget=budget, retry=FAST), P2, driver)
     assert (result.status, dict(result.values)) == ("failed", {"a": 6})
     assert result.problem is not None
     assert says in result.problem.reason
@@ -222,8 +212,8 @@ def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver:
         raise cancelled
 
     with ScriptedBackend({"a": "2 * 3 = 6"}, cancel, {"b": "6 + 4 = 10"}) as backend:
-        assert run(Guard(backend, segment=1, retry=FAST), P2, None, driver).status == "verified"
-    result = run(Guard(_Odd(cancelled), retry=FAST), P2, None, driver)
+        assert driven(Guard(backend, segment=1, retry=FAST), P2, driver).status == "verified"
+    result = driven(Guard(_Odd(cancelled), retry=FAST), P2, driver)
     assert (result.status, result.usage.calls) == ("failed", 3)
     assert result.error is not None
     assert result.error.__cause__ is cancelled
@@ -234,7 +224,7 @@ def test_a_call_that_a_backend_cancels_itself_is_an_error_of_the_backend(driver:
 def test_what_the_caller_is_to_mend_is_raised(driver: str, error: Exception) -> None:
     """A wrong configuration, and the complaint of a test double, are raised and end in no result."""
     with pytest.raises(type(error), match=str(error)):
-        run(Guard(_Odd(error)), P2, None, driver)
+        driven(Guard(_Odd(error)), P2, driver)
 
 
 @DRIVERS
@@ -245,7 +235,7 @@ def test_an_assertion_of_a_backend_loses_nothing(driver: str) -> None:
         raise AssertionError("the pool is closed")
 
     with ScriptedBackend({"a": "2 * 3 = 6"}, assert_so) as backend:
-        result = run(Guard(backend, segment=1), P2, None, driver)
+        result = driven(Guard(backend, segment=1), P2, driver)
     assert (result.status, result.usage.calls, dict(result.values)["a"]) == ("failed", 2, 6)
     assert isinstance(result.error, AssertionError)
 
@@ -273,7 +263,7 @@ def test_a_reply_format_that_breaks_its_contract_fails_the_run(driver: str, made
             return made  # type: ignore[return-value]
 
     with ScriptedBackend(GOOD) as backend:
-        result = run(Guard(backend, reply_format=Broken()), P2, None, driver)
+        result = driven(Guard(backend, reply_format=Broken()), P2, driver)
     assert result.status == "failed"
     assert isinstance(result.error, ZeroDivisionError | TypeError)
     assert result.usage.tokens == result.attempts[0].usage.tokens > 0
@@ -284,7 +274,7 @@ def test_an_observer_sees_every_action_with_its_event(driver: str) -> None:
     """The observer is called once for each action, in the order in which they were answered."""
     seen: list[tuple[Action, Event]] = []
     with ScriptedBackend(GOOD) as backend:
-        run(Guard(backend, observer=lambda action, event: seen.append((action, event))), P2, None, driver)
+        driven(Guard(backend, observer=lambda action, event: seen.append((action, event))), P2, driver)
     assert [type(action) for action, _ in seen] == [Ask, CheckClaims, Commit]
     assert all(getattr(event, "id", None) == action.id for action, event in seen)
 
@@ -297,7 +287,7 @@ def test_an_observer_that_raises_costs_nothing(driver: str, caplog: pytest.LogCa
         raise ZeroDivisionError("a fault")
 
     with caplog.at_level(logging.ERROR, "stepguard"), ScriptedBackend(GOOD) as backend:
-        result = run(Guard(backend, observer=broken), P2, None, driver)
+        result = driven(Guard(backend, observer=broken), P2, driver)
     assert result.status == "verified"
     assert len(caplog.records) == 3
     assert "a fault" in caplog.text
@@ -312,7 +302,7 @@ def test_a_user_check_that_raises_is_undecided(driver: str) -> None:
 
     procedure = Procedure([Step("a", "2 * 3", checks=[broken])])
     with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
-        result = run(Guard(backend, repair=0), procedure, None, driver)
+        result = driven(Guard(backend, repair=0), procedure, driver)
     assert result.status == "abstained"
     assert [each.kind for each in result.attempts[0].deviations] == ["undecided"]
 

@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
 import pytest
+from reply_harness import GOOD, OTHER, kinds, read, values
 from tables import all_rows
 
-from stepguard.backends.base import Completion, ToolCall
-from stepguard.procedure.steps import Step
-from stepguard.replies.formats import EquationFormat
-from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
+from stepguard.backends.base import ToolCall
+from stepguard.replies.reading import TOOL_NAME
 from stepguard.replies.text import MAX_REPLY
 
-STEPS = (Step("a", "2*3"), Step("b", "a+4"))
-GOOD = '{"a": "2 * 3 = 6", "b": "6 + 4 = 10"}'
-OTHER = '{"a": "2 * 3 = 9", "b": "9 + 4 = 13"}'
 FIRST = '{"a": "2 * 3 = 6"}'
 FALSE_FIRST = '{"a": "2 * 3 = 9"}'
-
-
-def read(text: str | None, steps: Sequence[Step] = STEPS, **fields: Any) -> Reading:
-    return read_reply(Completion(text, **fields), steps, EquationFormat())
-
-
-def values(reading: Reading) -> list[str]:
-    return [claim.value for claim in reading.claims]
-
-
-def kinds(reading: Reading) -> list[tuple[str, str | None]]:
-    return [(deviation.kind, deviation.step) for deviation in reading.deviations]
 
 
 @pytest.mark.parametrize(("finish", "kind"), [("stop", "malformed"), ("length", "truncated")])

@@ -3,29 +3,17 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
+from reply_harness import GOOD, OTHER, read, values
 
-from stepguard.backends.base import Completion, ToolCall
+from stepguard.backends.base import ToolCall
 from stepguard.procedure.steps import Step
-from stepguard.replies.formats import EquationFormat
-from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
+from stepguard.replies.reading import TOOL_NAME, Reading
 from stepguard.replies.text import MAX_REPLY
 
-PAIR = (Step("a", "2*3"), Step("b", "a+4"))
 WORDED = (Step("a", "2*3"), Step("s", instruction="Name the country in a.", reads=["a"]))
-GOOD = '{"a": "2 * 3 = 6", "b": "6 + 4 = 10"}'
-OTHER = '{"a": "2 * 3 = 9", "b": "9 + 4 = 13"}'
 TAGGED = '{"a": "2 * 3 = 6", "s": {"work": "</think> <think>", "value": "x"}}'
-
-
-def read(text: str | None, steps: tuple[Step, ...] = PAIR, **fields: Any) -> Reading:
-    return read_reply(Completion(text, **fields), steps, EquationFormat())
-
-
-def values(reading: Reading) -> list[str]:
-    return [claim.value for claim in reading.claims]
 
 
 def only(reading: Reading) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any
 
 import pytest
-from harness import GOOD, P2, PAIR
+from harness import DRIVERS, GOOD, P2, PAIR, driven
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Run, Step
 from stepguard.backends import Completion, Request
@@ -22,14 +22,7 @@ from stepguard.results import Attempt
 from stepguard.telemetry.hooks import Hooks
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 HERE: ContextVar[str] = ContextVar("here", default="nowhere")
-
-
-def run(guard: Guard, procedure: Procedure, driver: str, **inputs: object) -> Result:
-    if driver == "run":
-        return guard.run(procedure, inputs)
-    return asyncio.run(guard.arun(procedure, inputs))
 
 
 class Diary(Hooks):
@@ -74,7 +67,7 @@ def test_hooks_are_told_of_a_run_in_its_order(driver: str) -> None:
     """The start, each action before and after it, each attempt when it is done with, and the end with the result."""
     diary = Diary()
     with ScriptedBackend(GOOD) as backend:
-        result = run(Guard(backend, observer=diary), P2, driver)
+        result = driven(Guard(backend, observer=diary), P2, driver)
     assert [(kind, fact) for _, kind, fact in diary.told] == [
         ("started", None),
         ("performing", "Ask"),
@@ -96,7 +89,7 @@ def test_every_attempt_is_told_once(driver: str) -> None:
     script = ({"a": "2 * 3 = 6", "b": "6 + 4 = 11"}, "", BackendError("busy"), {"b": "6 + 4 = 10"})
     with ScriptedBackend(*script) as backend:
         guard = Guard(backend, observer=diary, history=1, retry=RetryPolicy(first_wait=0.0))
-        assert run(guard, P2, driver).answer == 10
+        assert driven(guard, P2, driver).answer == 10
     told = diary.of("attempted")
     assert [attempt.number for attempt in told] == [1, 2, 3, 4]
     assert [attempt.outcome for attempt in told] == ["partly", "rejected", "error", "accepted"]
@@ -109,7 +102,7 @@ def test_several_observers_are_all_told(driver: str) -> None:
     diaries, seen = [Diary(), Diary()], []
     with ScriptedBackend(GOOD) as backend:
         guard = Guard(backend, observer=[diaries[0], lambda action, event: seen.append(type(action)), diaries[1]])
-        run(guard, P2, driver)
+        driven(guard, P2, driver)
     assert diaries[0].told == diaries[1].told
     assert len(seen) == len(diaries[0].of("performed")) == 3
 
@@ -142,7 +135,7 @@ def test_hooks_that_raise_cost_nothing(driver: str, entered: bool, caplog: pytes
     """What a hook or its context raises is logged; the run and the other hooks go on."""
     diary = Diary()
     with caplog.at_level(logging.ERROR, "stepguard"), ScriptedBackend(GOOD) as backend:
-        result = run(Guard(backend, observer=[Broken(entered=entered), diary, Place()]), P2, driver)
+        result = driven(Guard(backend, observer=[Broken(entered=entered), diary, Place()]), P2, driver)
     assert result.verified
     assert len(diary.told) == 9
     assert len(caplog.records) == 9
@@ -159,7 +152,7 @@ def test_a_context_cannot_swallow_what_is_raised_in_it(driver: str) -> None:
                 yield
 
     with pytest.raises(ConfigError, match="a mistake"):
-        run(Guard(ScriptedBackend(ConfigError("a mistake")), observer=Swallows()), P2, driver)
+        driven(Guard(ScriptedBackend(ConfigError("a mistake")), observer=Swallows()), P2, driver)
 
 
 def blocking(seen: list[str]) -> Callable[[list[dict[str, str]]], Completion]:
@@ -191,7 +184,7 @@ def test_a_context_holds_in_calls_and_checks(driver: str, model: Any, check_time
         return True
 
     procedure = Procedure([Step("a", "2 * 3"), Step("b", "a + 4", checks=[check])])
-    result = run(Guard(model(asked), observer=Place(), check_timeout=check_timeout), procedure, driver)
+    result = driven(Guard(model(asked), observer=Place(), check_timeout=check_timeout), procedure, driver)
     assert result.verified
     assert {*asked, *checked} == {result.run_id}
     assert HERE.get() == "nowhere"
@@ -228,7 +221,7 @@ def test_a_hook_may_end_the_run(driver: str) -> None:
             run.cancel("seen enough")
 
     with ScriptedBackend({"a": "2 * 3 = 6"}) as backend:
-        result = run(Guard(backend, segment=1, observer=Enough()), P2, driver)
+        result = driven(Guard(backend, segment=1, observer=Enough()), P2, driver)
     assert (result.status, dict(result.values)) == ("failed", {"a": 6})
     assert "seen enough" in str(result.problem)
 
@@ -261,7 +254,7 @@ def test_an_exception_that_leaves_the_run_is_told_as_its_end(driver: str) -> Non
     """What is raised through the driver ends the run, and hooks learn of it."""
     diary = Diary()
     with pytest.raises(ConfigError):
-        run(Guard(ScriptedBackend(ConfigError("a mistake")), observer=diary), P2, driver)
+        driven(Guard(ScriptedBackend(ConfigError("a mistake")), observer=diary), P2, driver)
     assert diary.told[-1][1] == "done"
     assert diary.of("done")[0].status == "failed"
 

@@ -13,7 +13,7 @@ import pytest
 
 pytest.importorskip("opentelemetry.sdk")
 
-from harness import P2, PAIR
+from harness import DRIVERS, P2, PAIR, driven
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
@@ -30,7 +30,6 @@ from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 pytestmark = pytest.mark.once
 
-DRIVERS = pytest.mark.parametrize("driver", ["run", "arun"])
 SECRETIVE = Procedure.parse("name: secretive\ninputs: x\nt1 = x + 1\nt2 = t1 * 2")
 SLIPS = (
     {"t1": "12345 + 1 = 12347", "t2": "12347 * 2 = 24694"},
@@ -70,12 +69,6 @@ def traced() -> Traced:
     return Traced()
 
 
-def run(guard: Guard, procedure: Procedure, driver: str, **inputs: object) -> Result:
-    if driver == "run":
-        return guard.run(procedure, inputs)
-    return asyncio.run(guard.arun(procedure, inputs))
-
-
 def facts(span: ReadableSpan) -> dict[str, Any]:
     return dict(span.attributes or {})
 
@@ -112,7 +105,7 @@ def test_a_run_is_a_span_with_its_attempts_and_verdicts(traced: Traced, driver: 
         retry=RetryPolicy(first_wait=0.0),
         budget=Budget(price=Price(input=1, output=2)),
     )
-    result = run(guard, SECRETIVE, driver, x=12345)
+    result = driven(guard, SECRETIVE, driver, x=12345)
     assert result.verified
     attempts = traced.named("stepguard.attempt")
     assert [verdicts(span) for span in attempts] == [
@@ -188,7 +181,7 @@ def test_spans_of_the_client_are_children_of_their_attempt(
     right = SimulatedModel(slips=Slips.none())
     backend = model(chat(traced.provider, right.complete))
     guard = Guard(backend, segment=1, parallel=parallel, observer=traced.observer())
-    assert run(guard, PAIR, driver, x=1, y=2).verified
+    assert driven(guard, PAIR, driver, x=1, y=2).verified
     attempts = {id_of(span): facts(span)["stepguard.step.id"] for span in traced.named("stepguard.attempt")}
     calls = traced.named("chat")
     assert len(calls) == 3
@@ -201,7 +194,7 @@ def test_a_run_hangs_below_the_span_of_its_caller(traced: Traced, driver: str) -
     tracer = traced.provider.get_tracer("a host")
     guard = Guard(SimulatedModel(slips=Slips.none()), observer=traced.observer())
     with tracer.start_as_current_span("request") as outer:
-        run(guard, P2, driver)
+        driven(guard, P2, driver)
         assert get_current_span() is outer
     assert traced.run.parent is not None
     assert traced.run.parent.span_id == outer.get_span_context().span_id
@@ -219,7 +212,7 @@ def test_spans_of_a_check_are_children_of_the_run(traced: Traced, driver: str, c
 
     procedure = Procedure([Step("a", "2 * 3", checks=[check])])
     guard = Guard(ScriptedBackend({"a": "2 * 3 = 6"}), observer=traced.observer(), check_timeout=check_timeout)
-    assert run(guard, procedure, driver).verified
+    assert driven(guard, procedure, driver).verified
     (looked,) = traced.named("looking-up")
     assert looked.parent is not None
     assert looked.parent.span_id == id_of(traced.run)
@@ -249,7 +242,7 @@ def test_runs_at_the_same_time_do_not_mix(traced: Traced) -> None:
 def test_no_content_by_default(traced: Traced, driver: str) -> None:
     """Neither values, replies, prompts, reasons nor texts of errors are in a span, right or wrong ones."""
     guard = Guard(ScriptedBackend(*SLIPS), segment=2, observer=traced.observer(), retry=RetryPolicy(first_wait=0.0))
-    run(guard, SECRETIVE, driver, x=12345)
+    driven(guard, SECRETIVE, driver, x=12345)
     assert len(traced.spans) == 5
     ours = [
         *(span.attributes for span in traced.spans),
@@ -367,7 +360,7 @@ def test_a_run_that_stops_has_the_status_of_an_error(
     traced: Traced, driver: str, backend: Any, options: dict[str, Any], status: str, kind: str | None, error: str
 ) -> None:
     """Where a run stopped is told by step and kind, without reasons and without the right value."""
-    result = run(Guard(backend(), segment=1, observer=traced.observer(), **options), P2, driver)
+    result = driven(Guard(backend(), segment=1, observer=traced.observer(), **options), P2, driver)
     assert result.status == status
     told = facts(traced.run)
     assert traced.run.status.status_code is StatusCode.ERROR

@@ -37,7 +37,7 @@ from stepguard.evaluation.arms.guarded import Chunk, Guarded
 from stepguard.evaluation.arms.primed import Primed
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run
 from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, ResampledChains, StructuredTrace
-from stepguard.evaluation.knobs import read_name
+from stepguard.evaluation.knobs import check_knobs, read_name
 
 __all__ = [
     "ARMS",
@@ -94,11 +94,7 @@ def arm_named(text: str) -> Arm:
     name, knobs = read
     if name not in ARMS:
         raise ConfigError(f"unknown arm {name!r}: use {', '.join(ARMS)}", option="arms")
-    allowed = options_of(ARMS[name])
-    unknown = [knob for knob in knobs if knob not in allowed]
-    if unknown:
-        takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-        raise ConfigError(f"arm {name!r} has no knob {unknown[0]!r}: {takes}", option="arms")
+    check_knobs(f"arm {name!r}", knobs, options_of(ARMS[name]), "arms")
     try:
         return ARMS[name](**knobs)
     except ConfigError as error:

@@ -16,7 +16,7 @@ from typing import Final
 from stepguard.core.plugins import Plugins, options_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import Family
-from stepguard.evaluation.knobs import read_name
+from stepguard.evaluation.knobs import check_knobs, read_name
 
 _HERE: Final = "stepguard.evaluation.families"
 FAMILIES: Final = Plugins(
@@ -60,10 +60,7 @@ def family_named(text: str) -> Family:
         allowed: list[str] = []
     else:
         allowed = options_of(found)
-    unknown = [knob for knob in knobs if knob not in allowed]
-    if unknown:
-        takes = f"it takes {', '.join(allowed)}" if allowed else "it takes none"
-        raise ConfigError(f"task {name!r} has no knob {unknown[0]!r}: {takes}", option="task")
+    check_knobs(f"task {name!r}", knobs, allowed, "task")
     if callable(found):
         try:
             family = found(**knobs)

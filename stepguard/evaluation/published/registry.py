@@ -8,7 +8,7 @@ from typing import Final
 
 from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
-from stepguard.evaluation.knobs import read_name
+from stepguard.evaluation.knobs import check_knobs, read_name
 from stepguard.evaluation.published.bbh import BigBenchHard
 from stepguard.evaluation.published.items import FixedFamily
 from stepguard.evaluation.published.planbench import PlanBench
@@ -54,7 +54,5 @@ def published_named(text: str, data: Path | None) -> FixedFamily:
             option="data",
         )
     allowed = [option for option in options_of(make) if option != "data"]
-    unknown = [knob for knob in knobs if knob not in allowed]
-    if unknown:
-        raise ConfigError(f"task {name!r} has no knob {unknown[0]!r}: it takes {', '.join(allowed)}", option="task")
+    check_knobs(f"task {name!r}", knobs, allowed, "task")
     return make(data=data, **knobs)
