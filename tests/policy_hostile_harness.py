@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -47,8 +49,35 @@ OPTIONAL: Final = {
     "daily": "at most 3 times within 24 hours",
     "sum": "earlier pay(account=a) as old\n  require amount + (sum of each.amount for each in old) <= 90",
     "age": "require r.opened + 10 days <= today",
+    "other": "not done pay(account=a, amount=amount)",
+    "either": "if amount > 20:\n    require amount <= 60\n  else:\n    require amount != 5",
+    "or": "require amount < 20 or checked[a] or amount == 50",
+    "unchecked": "require not checked[a]",
+    "only": "require amount < 20 only if checked[a]",
+    "once": "at most once per a unless checked[a]",
+    "agreed": "confirmed by boss unless checked[a]",
+    "barred": "refuse if amount == 50",
+    "clerk": "if amount > 15:\n    confirmed by clerk",
+    "branch": "if checked[a]:\n    require amount <= 60\n  else:\n    require amount <= 30",
+    "any": "seen all get_account() as shown\n  require any of (x.limit >= amount + 10) for x in shown",
 }
+EACH: Final = """
+tool look_over(accounts: list of text) changes nothing
+before look_over(names):
+  for each name in names:
+    seen get_account(name) as entry
+    require entry.owner == me
+    at most 4 times per name
+"""
+Yes = tuple[str, str, Decimal, str]
 ME: Final = "C1"
+LOOKS: Final = ("get_account", "look_again")
+AGAIN: Final = {
+    "seen get_account(a) as r": "seen get_account(a) or look_again(a) as r",
+    "changes get_account(account)": "changes get_account(account), look_again(account)",
+    "tool verify": "tool look_again(id: text) -> Account reads\ntool verify",
+}
+"""A second way to look, in some of the policies: what a change gives back is then the new state of neither."""
 
 
 @dataclass
@@ -73,6 +102,9 @@ class Transfer:
     amount: Decimal
     at: datetime
     undone: bool = False
+    settled: bool = False
+    checked: bool = False
+    yeses: list[Yes] = field(default_factory=list)
 
 
 @dataclass
@@ -86,7 +118,8 @@ class Bank:
     verified: set[str] = field(default_factory=set)
     closed: set[str] = field(default_factory=set)
     checked: dict[str, bool] = field(default_factory=dict)
-    yeses: list[tuple[str, Decimal, str]] = field(default_factory=list)
+    yeses: list[Yes] = field(default_factory=list)
+    looks: Counter[str] = field(default_factory=Counter)
 
     def wrong(self, arguments: dict[str, Any]) -> set[str]:
         """The rules that a transfer breaks."""
@@ -98,12 +131,16 @@ class Bank:
         account = account or Account("nobody", Decimal(0), date(2026, 3, 10), "frozen")
         counted = [each for each in self.transfers if not each.undone]
         mine = [each for each in counted if each.account == name]
+        left = {
+            key: each.limit - sum(one.amount for one in counted if one.account == key and not one.settled)
+            for key, each in self.accounts.items()
+        }
         held = {
             "owner": account.owner == ME,
-            "limit": amount <= account.limit,
+            "limit": amount <= left.get(name, Decimal(0)),
             "positive": amount > 0,
             "open": account.state == "open",
-            "boss": amount <= 50 or (arguments["account"], amount, arguments.get("note", "")) in self.yeses,
+            "boss": amount <= 50 or yes_to(arguments) in self.yeses,
             "verified": account.owner in self.verified,
             "closed": name not in self.closed,
             "checked": amount < 20 or self.checked.get(name) is True,
@@ -111,6 +148,17 @@ class Bank:
             "daily": sum(each.at > self.now - timedelta(hours=24) for each in counted) < 3,
             "sum": amount + sum(each.amount for each in mine) <= 90,
             "age": account.opened + timedelta(days=10) <= self.now.date(),
+            "other": all(each.amount != amount for each in mine),
+            "either": amount <= 60 if amount > 20 else amount != 5,
+            "or": amount < 20 or amount == 50 or self.checked.get(name) is True,
+            "unchecked": self.checked.get(name) is False,
+            "only": amount < 20 or self.checked.get(name) is False,
+            "once": self.checked.get(name) is True or all(each.checked for each in mine),
+            "agreed": self.checked.get(name) is True or yes_to(arguments) in self.yeses,
+            "barred": amount != 50,
+            "clerk": amount <= 15 or yes_to(arguments, "clerk") in self.yeses,
+            "branch": name in self.checked and amount <= (60 if self.checked[name] else 30),
+            "any": any(each >= amount + 10 for each in left.values()),
         }
         return {rule for rule, holds in held.items() if not holds and rule in self.rules}
 
@@ -120,13 +168,21 @@ def plain(name: object) -> str:
     return "".join(str(name).split()).upper()
 
 
+def yes_to(arguments: Mapping[str, Any], by: str = "boss") -> Yes:
+    """A yes to a transfer: whose, and to what."""
+    return by, arguments["account"], Decimal(str(arguments["amount"])), arguments.get("note", "")
+
+
 def make_policy(chance: random.Random) -> tuple[Policy, frozenset[str]]:
-    """A policy of some of the rules, in any order."""
+    """A policy of a few of the rules, in any order: of many one would hide that another is not kept."""
     seen = chance.random() < 0.6
-    rules = [rule for rule in OPTIONAL if chance.random() < 0.35 and (seen or "r." not in OPTIONAL[rule])]
-    chance.shuffle(rules)
-    text = BASE + SEEN * seen if seen else BASE.replace("fact me: text\n", "")
-    fact = 'fact checked[account: text]: boolean "Was it checked?"\n' if "checked" in rules else ""
+    possible = [rule for rule in OPTIONAL if seen or "r." not in OPTIONAL[rule]]
+    rules = chance.sample(possible, chance.choice((1, 1, 2, 2, 3, 5)))
+    text = EACH + BASE + SEEN if seen else BASE.replace("fact me: text\n", "")
+    for old, new in AGAIN.items() if chance.random() < 0.3 else ():
+        text = text.replace(old, new)
+    asked = any("checked[" in OPTIONAL[rule] for rule in rules)
+    fact = 'fact checked[account: text]: boolean "Was it checked?"\n' if asked else ""
     made = Policy.parse(fact + text + "".join(f"  {OPTIONAL[rule]}\n" for rule in rules))
     return made, frozenset([*rules, "owner"] if seen else rules)
 
@@ -150,9 +206,13 @@ class Conversation:
                 for name in names
             },
         )
+        self.options: dict[str, Any] = {"refusals": 10**6, "reused_ids": chance.random() < 0.3}
         self.gate: PolicyGate = policy.gate(
-            conversation="c", facts={"me": ME} if "owner" in rules else {}, refusals=10**6
+            conversation="c", facts={"me": ME} if "owner" in rules else {}, **self.options
         )
+        self.looks = [tool for tool in LOOKS if tool in policy.tools]
+        self.answered: set[str] = set()
+        self.agreed: list[tuple[Decision, str]] = []
         self.number = 0
         self.open: list[tuple[Decision, Any]] = []
         self.attempts = 0
@@ -162,8 +222,14 @@ class Conversation:
         """Offer a call; what is let through is looked at with the bank's eyes."""
         self.number += 1
         decision = self.gate.offer(tool, arguments, id=id or f"n{self.number}", now=self.bank.now)
-        if decision.allowed and not any(each.number == decision.number for each, _ in self.open):
+        if not decision.allowed:
+            return decision
+        if not any(each.number == decision.number for each, _ in self.open):
+            if decision.call in self.answered and not self.options["reused_ids"]:
+                self.wrong.append(f"made twice: {decision.call}")
             self.made(decision)
+        elif tool == "pay" and yes_to(json.loads(arguments, parse_float=Decimal)) != yes_to(decision.arguments):
+            self.wrong.append(f"another call under its identifier: {arguments} for {dict(decision.arguments)}")
         return decision
 
     def made(self, decision: Decision) -> None:
@@ -178,14 +244,20 @@ class Conversation:
             if broken:
                 self.wrong.append(f"{sorted(broken)}: {given}")
             name, amount = plain(given["account"]), Decimal(str(given["amount"]))
-            yes = (given["account"], amount, given.get("note", ""))
-            if amount > 50 and yes in self.bank.yeses:
-                self.bank.yeses.remove(yes)
-            record = Transfer(name, amount, self.bank.now)
+            record = Transfer(name, amount, self.bank.now, checked=self.bank.checked.get(name) is True)
+            boss = ("boss" in self.bank.rules and amount > 50) or ("agreed" in self.bank.rules and not record.checked)
+            for by, wanted in (("boss", boss), ("clerk", "clerk" in self.bank.rules and amount > 15)):
+                if wanted and (yes := yes_to(given, by)) in self.bank.yeses:
+                    record.yeses.append(yes)
+                    self.bank.yeses.remove(yes)
             self.bank.transfers.append(record)
+        if decision.tool == "look_over":
+            self.bank.looks.update(names := given["accounts"])
+            if any(self.bank.accounts[name].owner != ME or self.bank.looks[name] > 4 for name in names):
+                self.wrong.append(f"look_over: {names}")
         if decision.tool == "close":
             self.bank.closed.add(plain(given["account"]))
-        if decision.tool == "get_account" and self.chance.random() < 0.5:  # the bank looks now, and answers later
+        if decision.tool in LOOKS and self.chance.random() < 0.5:  # the bank looks now, and answers later
             record = self.look(given)
         self.open.append((decision, record))
 
@@ -209,14 +281,17 @@ class Conversation:
         decision, record = self.open.pop(at)
         given = dict(decision.arguments)
         luck = 0.0 if smooth else self.chance.random()
-        if decision.tool == "get_account":
+        if not (decision.tool == "pay" and 0.6 < luck < 0.75):
+            self.answered.add(decision.call)
+        if isinstance(record, Transfer):
+            record.settled = True
+        if decision.tool in LOOKS:
             self.gate.result(decision.call, json.dumps(record if record is not None else self.look(given)))
         elif decision.tool == "pay":
             account = self.bank.accounts.get(record.account)
             if 0.6 < luck < 0.75:
                 record.undone = True
-                if record.amount > 50 and "boss" in self.bank.rules:
-                    self.bank.yeses.append((given["account"], record.amount, given.get("note", "")))
+                self.bank.yeses += [yes for yes in record.yeses if yes not in self.bank.yeses]
                 self.gate.failed(decision.call, done=False)
                 return
             if account is not None and luck < 0.9:
@@ -232,23 +307,30 @@ class Conversation:
         else:
             self.gate.failed(decision.call)
 
-    def confirm(self, decision: Decision) -> None:
-        """The boss says yes to this very call."""
-        given = decision.arguments
-        yes = (given["account"], Decimal(str(given["amount"])), given.get("note", ""))
-        if yes not in self.bank.yeses:
-            self.bank.yeses.append(yes)
-        self.gate.confirm(decision, by="boss")
+    def confirm(self, decision: Decision, by: str = "boss") -> None:
+        """Somebody says yes to this very call."""
+        if yes_to(decision.arguments, by) not in self.bank.yeses:
+            self.bank.yeses.append(yes_to(decision.arguments, by))
+        self.agreed.append((decision, by))
+        self.gate.confirm(decision, by=by)
+
+    def withdraw(self, decision: Decision, by: str) -> None:
+        """A yes is taken back, also where it was used by a call that may turn out to have done nothing."""
+        yes = yes_to(decision.arguments, by)
+        for yeses in (self.bank.yeses, *(record.yeses for _, record in self.open if isinstance(record, Transfer))):
+            if yes in yeses:
+                yeses.remove(yes)
+        self.gate.withdraw(decision, by=by)
 
     def check(self, name: str, truth: bool) -> None:
         """The host finds out whether an account was checked."""
         self.bank.checked[name] = truth
-        if "checked" in self.bank.rules:
+        if "checked" in self.policy.facts:
             self.gate.learn("checked", name, value=truth)
 
     def save(self) -> None:
         """Go on from what was saved."""
-        self.gate = self.policy.gate(state=json.loads(json.dumps(self.gate.to_dict())), refusals=10**6)
+        self.gate = self.policy.gate(state=json.loads(json.dumps(self.gate.to_dict())), **self.options)
 
 
 def hostile_name(chance: random.Random, name: str) -> str:
@@ -272,14 +354,19 @@ def hostile_turn(talk: Conversation) -> None:
     """Something that a lying agent, an impatient host or a slow bank does."""
     chance = talk.chance
     name = chance.choice(("A1", "A1", "A1", "B2", "C3", "D4", "X9"))
-    match chance.randrange(16):
+    match chance.randrange(18):
         case 0 | 1:
-            talk.offer("get_account", f'{{"id": {json.dumps(name)}}}')
+            talk.offer(chance.choice(talk.looks), f'{{"id": {json.dumps(name)}}}')
             if chance.random() < 0.6:
                 talk.answer(-1)
-        case 2:
+        case 16 if "owner" in talk.bank.rules:
+            names = chance.choices(("A1", "B2", "C3"), k=chance.randrange(1, 5))
+            talk.offer("look_over", json.dumps({"accounts": names}))
+        case 17 if talk.agreed:
+            talk.withdraw(*chance.choice(talk.agreed))
+        case 2 | 16 | 17 if "verified" in talk.bank.rules or chance.random() < 0.2:
             talk.offer("verify", json.dumps({"owner": chance.choice((ME, "C2", "c1"))}))
-        case 3 if chance.random() < 0.3:
+        case 3 if "closed" in talk.bank.rules or chance.random() < 0.3:
             talk.offer("close", f'{{"account": {hostile_name(chance, name)}}}')
         case 4:
             tool = chance.choice(("wipe", "Pay", "pay ", "pay\u200b", "confirm", "learn", "wipe()"))
@@ -307,8 +394,11 @@ def hostile_turn(talk: Conversation) -> None:
             chance.shuffle(fields)
             id = f"n{chance.randrange(1, talk.number + 2)}" if chance.random() < 0.1 else None
             decision = talk.offer("pay", f"{{{', '.join(fields)}}}", id=id)
-            if decision.confirmations and chance.random() < 0.5:
-                talk.confirm(decision)
+            forehand = decision.outcome == "ask" and "agreed" in talk.bank.rules
+            if (decision.confirmations or forehand) and chance.random() < 0.5:
+                for by in decision.confirmations or ("boss",):
+                    if chance.random() < 0.8:
+                        talk.confirm(decision, by)
                 if chance.random() < 0.7:
                     talk.offer("pay", f"{{{', '.join(fields)}}}")
 
@@ -327,18 +417,22 @@ def honest_call(talk: Conversation) -> str | None:
         talk.answer(smooth=True)
     if name not in bank.checked:
         talk.check(name, chance.random() < 0.8)
-    look = talk.offer("get_account", json.dumps({"id": name}))
-    talk.open.clear()
-    talk.gate.result(look.call, json.dumps(account.shown()))
+    for each in bank.accounts if "any" in bank.rules else [name]:
+        look = talk.offer(LOOKS[0] if "any" in bank.rules else chance.choice(talk.looks), json.dumps({"id": each}))
+        talk.open.clear()
+        talk.gate.result(look.call, json.dumps(bank.accounts[each].shown()))
     amount = chance.choice(("5", "19.99", "20.00", '"45.50"', "5e1", "50.01", "88", "1e2"))
     text = f'{{"account": "{name}", "amount": {amount}}}'
     talk.attempts += 1
     decision = talk.offer("pay", text)
     if decision.confirmations:
-        talk.confirm(decision)
+        for by in decision.confirmations:
+            talk.confirm(decision, by)
         decision = talk.offer("pay", text)
     if decision.allowed:
         talk.answer(smooth=True)
         return None
-    broken = bank.wrong(dict(decision.arguments)) - ({"boss"} if decision.outcome == "refuse" else set())
+    broken = bank.wrong(dict(decision.arguments)) - (
+        {"boss", "agreed", "clerk"} if decision.outcome == "refuse" else set()
+    )
     return None if broken else f"{text}: {decision.reasons}"

@@ -13,7 +13,7 @@ def hostile(seed: int, attempts: int) -> list[str]:
     chance = random.Random(seed)
     wrong: list[str] = []
     done = passed = 0
-    policies = [make_policy(chance) for _ in range(max(4, attempts // 2000))]
+    policies = [make_policy(chance) for _ in range(max(4, attempts // 100))]
     while done < attempts:
         talk = Conversation(chance, *chance.choice(policies))
         for _ in range(120):
@@ -29,7 +29,7 @@ def honest(seed: int, attempts: int) -> list[str]:
     """What was refused wrongly in so many calls."""
     chance = random.Random(seed)
     wrong: list[str] = []
-    policies = [make_policy(chance) for _ in range(max(4, attempts // 2000))]
+    policies = [make_policy(chance) for _ in range(max(4, attempts // 100))]
     done = passed = 0
     while done < attempts:
         talk = Conversation(chance, *chance.choice(policies))
