@@ -135,11 +135,11 @@ class Heads:
                     if in_data and sum(bool(cell.text.strip()) for cell in row.cells) > 1:
                         heads, in_data = [], False
                     if not in_data:
-                        heads.append(row)
+                        heads = [*heads[-2:], row]
             else:
                 in_data = in_data or bool(heads)
             if heads and in_data:
-                self._groups[number] = tuple(heads[-3:])
+                self._groups[number] = tuple(heads)
             if caption is not None:
                 self._captions[number] = caption
 
