@@ -41,10 +41,10 @@ _PAID_BY: Final = frozenset({
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _PARTS: Final = re.compile(r"[.,]([0-9]+)\D*\Z")  # amounts of one column have as many places
 # One line may list several amounts: each clause counts as a line.
-_CLAUSE: Final = re.compile(r"[;,](?=\s)|\band\b|\.(?=\s+[A-Z])")
+_CLAUSE: Final = re.compile(r"[;,](?=\s)|(?<=\s)[/+](?=\s)|\band\b|\.(?=\s+[A-Z])")
 _INCLUDED: Final = re.compile(r"\(?\b(?:incl|including|excl|excluding|plus|inkl|zzgl)\b[^\n)]{0,30}\)?", re.IGNORECASE)
 """What an amount includes says nothing of the line."""
-_UNREAD: Final = re.compile(r"(?<![\w.,/:-])[0-9][0-9.,]*[.,][0-9]{2}(?![\w.,/:-])")
+_UNREAD: Final = re.compile(r"(?<![\w.,/:-])[0-9][0-9.,]*[.,][0-9]{2}(?![\w.,/:]|-\w)")
 """What looks like an amount of money, and may not be read as a number: with another separator."""
 
 

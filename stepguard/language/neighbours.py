@@ -82,7 +82,7 @@ _MONEY_GOES_ON: Final = lazy_pattern(
     rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])"
     rf"|,?{_BLANKS}?(?:(?i:and|und|et|y|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)"
     rf"|{_BLANKS}(?i:con|com){_BLANKS}[0-9]{{2}}(?![0-9.,])"
-    rf"|,(?:{_BLANKS}|\r?\n)[0-9]{{3}}(?![0-9%])|\.(?:{_BLANKS}|\r?\n)[0-9]{{2,3}}(?=\s*(?:{SIGN}|(?:{CODE})\b|\||\n|\Z))"
+    rf"|(?<!\.[0-9]{{2}}),(?:{_BLANKS}|\r?\n)[0-9]{{3}}(?![0-9%])|\.(?:{_BLANKS}|\r?\n)[0-9]{{2,3}}(?=\s*(?:{SIGN}|(?:{CODE})\b|\||\n|\Z))"
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
 _SCALED_BEFORE: Final = lazy_pattern(

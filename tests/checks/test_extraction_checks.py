@@ -164,6 +164,10 @@ def test_no_list_with_a_wrong_part_passes_both_checks(made: tuple[str, list[dict
         ("taxi 5.00\nbus 6.00\ntram 7,00", ["5.00", "6.00"], "fail", "tram 7,00"),
         ("taxi 5.00 (incl. VAT)\nbus 6.00 (incl. VAT)", ["5.00"], "fail", "bus 6.00"),
         ("taxi 5.00\n~~bus 6.00~~", ["5.00"], "pass", ""),
+        ("taxi 5.00\nrefund 6.00-", ["5.00"], "fail", "refund 6.00-"),
+        ("taxi 5.00 / bus 6.00", ["5.00"], "fail", "bus 6.00"),
+        ("taxi 5.00 + bus 6.00 = 11.00", ["5.00", "6.00"], "pass", ""),
+        ("taxi 5.00 + VAT 0.95", ["5.00"], "pass", ""),
     ],
 )
 def test_an_amount_that_was_left_out_is_named(document: str, amounts: list[str], outcome: str, reason: str) -> None:
