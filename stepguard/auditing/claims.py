@@ -17,9 +17,9 @@ from stepguard.auditing.sides import compare, read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.attribution import attributed_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
+from stepguard.language.digits import format_exact
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
-from stepguard.language.numerals import format_exact
 from stepguard.language.retraction import (
     Doubt,
     contrast_length,

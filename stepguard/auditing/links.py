@@ -17,7 +17,7 @@ from stepguard.auditing.lines import LABEL, Lines, Span
 from stepguard.auditing.sides import Comparison, Side, compare, read_side
 from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
-from stepguard.language.numerals import format_exact
+from stepguard.language.digits import format_exact
 from stepguard.language.typeset import plain
 
 LinkVerdict = Literal["true", "rounded", "false", "unread"]

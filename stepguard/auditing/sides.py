@@ -9,9 +9,10 @@ from typing import Final, Literal
 
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
 from stepguard.language.decimal_comma import with_point
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.numerals import Exact, read_numeral
+from stepguard.language.numerals import read_numeral
 from stepguard.language.values import round_exact
 
 Comparison = Literal["equal", "rounded", "different", "unclear"]

@@ -23,10 +23,11 @@ from typing import TYPE_CHECKING, cast
 from stepguard.core.verdicts import Claim, DeviationKind, Verdict
 from stepguard.errors import EvaluationError, ExpressionError, ValueRefused
 from stepguard.language.currencies import compatible, with_currencies_as, without_currencies
+from stepguard.language.digits import Exact, format_exact
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, format_expression, names_in
-from stepguard.language.numerals import Exact, format_exact, read_numeral
+from stepguard.language.numerals import read_numeral
 from stepguard.language.same_working import normal_form, operands_of, settled_forms
 from stepguard.language.typeset import as_expression, plain
 from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepguard.core.verdicts import Claim, DeviationKind, Strength, Verdict
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.numerals import Exact, exact, read_numeral
+from stepguard.language.digits import Exact, exact
+from stepguard.language.numerals import read_numeral
 from stepguard.language.values import Value
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
+from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
@@ -47,7 +48,6 @@ from stepguard.language.expressions import (
     parts_of,
     walk,
 )
-from stepguard.language.numerals import Exact, exact, format_exact
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.terms import operands_in, variables_in
 from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to_exact

@@ -13,8 +13,8 @@ from stepguard.core.arguments import check_one_of, check_text
 from stepguard.core.verdicts import Claim, Verdict, shorten
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import SECONDS, read_duration
+from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.expressions import RESERVED
-from stepguard.language.numerals import Exact, exact, format_exact
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:

@@ -35,9 +35,10 @@ from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
+from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.measures import MEASURES
-from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
+from stepguard.language.numerals import read_numeral
 from stepguard.language.retraction import denied_before
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact

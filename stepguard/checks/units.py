@@ -19,10 +19,10 @@ from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option,
 from stepguard.core.arguments import check_flag, check_one_of, check_text
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.errors import ConfigError, EvaluationError, ValueRefused
+from stepguard.language.digits import Exact, format_exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Compare, Expression, format_expression, names_in
-from stepguard.language.numerals import Exact, format_exact
 from stepguard.language.quantities import (
     Amount,
     Unit,

@@ -15,8 +15,8 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from typing import Final
 
+from stepguard.language.digits import MINUS_SIGNS
 from stepguard.language.neighbours import amount_stands_alone, begins_amount, quantity_stands_alone
-from stepguard.language.numerals import MINUS_SIGNS
 from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
 from stepguard.language.unseen import without_unseen

@@ -12,7 +12,6 @@ from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,
-    Number,
     PowerOf,
     Product,
     Sum,
@@ -23,6 +22,7 @@ from stepguard.formulas.trees import (
     symbols_in,
     total,
 )
+from stepguard.language.expressions import Number
 
 
 def differentiate(tree: Formula, variable: str, *, order: int = 1) -> Formula:

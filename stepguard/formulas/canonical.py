@@ -18,8 +18,9 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
-from stepguard.language.numerals import Exact, exact
+from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum
+from stepguard.language.digits import Exact, exact
+from stepguard.language.expressions import Name, Number
 
 Monomial = tuple[tuple[str, int], ...]
 """Unknowns with their positive exponents, sorted by name."""

@@ -29,8 +29,6 @@ from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,
-    Name,
-    Number,
     PowerOf,
     Product,
     Sum,
@@ -40,7 +38,8 @@ from stepguard.formulas.trees import (
     symbols_in,
 )
 from stepguard.formulas.worker import WorkerFailed, shared_pool
-from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.digits import Exact, exact, format_exact
+from stepguard.language.expressions import Name, Number
 
 Assumption = Literal["real", "positive", "integer", "natural"]
 """What a symbol stands for; a natural number is a positive whole one."""

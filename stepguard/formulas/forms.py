@@ -19,20 +19,9 @@ from typing import Final, Literal, get_args
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Monomial, TooBig
 from stepguard.formulas.deciding import Decider, Deduction, to_data
-from stepguard.formulas.trees import (
-    CallOf,
-    Constant,
-    Formula,
-    Name,
-    Number,
-    PowerOf,
-    Product,
-    Sum,
-    format_formula,
-    symbols_in,
-    walk,
-)
-from stepguard.language.numerals import Exact
+from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum, format_formula, symbols_in, walk
+from stepguard.language.digits import Exact
+from stepguard.language.expressions import Name, Number
 
 Form = Literal["expanded", "factored", "simplified", "number"]
 

@@ -9,8 +9,9 @@ from typing import Final
 from stepguard.formulas.canonical import Canonical, TooBig
 from stepguard.formulas.deciding import Decider, Deduction, to_data
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
-from stepguard.formulas.trees import Formula, Name, Number, PowerOf, difference, product, symbols_in, total
-from stepguard.language.numerals import exact
+from stepguard.formulas.trees import Formula, PowerOf, difference, product, symbols_in, total
+from stepguard.language.digits import exact
+from stepguard.language.expressions import Name, Number
 
 _PANELS: Final = (64, 99)
 _CLOSE: Final = 1e-8

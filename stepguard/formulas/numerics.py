@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final
 
-from stepguard.formulas.trees import CallOf, Constant, Formula, Name, Number, PowerOf, Product, Sum
-from stepguard.language.numerals import Exact, exact
+from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum
+from stepguard.language.digits import Exact, exact
+from stepguard.language.expressions import Name, Number
 
 _MAX_BITS: Final = 3000  # longer numbers go on as intervals of floats
 _MAX_FACTORIAL: Final = 170  # 171! is no float any more

@@ -35,8 +35,6 @@ from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,
-    Name,
-    Number,
     PowerOf,
     Product,
     Sum,
@@ -47,7 +45,8 @@ from stepguard.formulas.trees import (
     total,
     walk,
 )
-from stepguard.language.numerals import Exact
+from stepguard.language.digits import Exact
+from stepguard.language.expressions import Name, Number
 
 MAX_DEPTH: Final = 30
 """How deep brackets, powers and functions may be nested in a formula that is read."""

@@ -27,7 +27,8 @@ from stepguard.formulas.statements import (
     split_where,
 )
 from stepguard.formulas.tokens import Token, tokenize, unwrap
-from stepguard.formulas.trees import Formula, Name
+from stepguard.formulas.trees import Formula
+from stepguard.language.expressions import Name
 
 _INFINITE: Final = frozenset({"∞", "oo", "inf", "infinity"})
 

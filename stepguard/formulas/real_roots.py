@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Final
 
 from stepguard.formulas.canonical import TooBig
-from stepguard.language.numerals import Exact
+from stepguard.language.digits import Exact
 
 Coefficients = tuple[int, ...]
 

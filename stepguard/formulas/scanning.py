@@ -12,7 +12,7 @@ from typing import Final
 
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, enclose, evaluate_at
 from stepguard.formulas.trees import Formula
-from stepguard.language.numerals import exact
+from stepguard.language.digits import exact
 
 _REACH: Final = 30  # solutions of exercises are small numbers
 _PER_UNIT: Final = 16

@@ -17,8 +17,8 @@ from stepguard.formulas.canonical import Canonical, Polynomial, Quotient, TooBig
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, compare, evaluate_at
 from stepguard.formulas.real_roots import Coefficients, RealRoot, isolate_roots, multiply, primitive
 from stepguard.formulas.trees import CallOf, Formula, difference, negative, rebuilt, symbols_in, walk
+from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import COMPARISONS
-from stepguard.language.numerals import Exact, exact
 
 _MAX_ABSOLUTES: Final = 4  # each doubles the number of cases
 

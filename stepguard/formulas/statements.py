@@ -21,7 +21,8 @@ from typing import Final
 from stepguard.errors import ExpressionError
 from stepguard.formulas.parsing import FormulaParser
 from stepguard.formulas.tokens import MAX_LENGTH, Token, tokenize, unwrap
-from stepguard.formulas.trees import Formula, Name
+from stepguard.formulas.trees import Formula
+from stepguard.language.expressions import Name
 
 MAX_ITEMS: Final = 50
 """The most solutions, ranges, rows or columns that are read."""

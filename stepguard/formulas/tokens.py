@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from stepguard.errors import ExpressionError
 from stepguard.language import typeset as markup
-from stepguard.language.numerals import VULGAR, Exact, exact, vulgar_fraction
+from stepguard.language.digits import VULGAR, Exact, exact, vulgar_fraction
 from stepguard.language.typeset import COMMANDS, FRACTIONS, OPERATORS, SPACING, TEXT
 
 MAX_LENGTH: Final = 2000

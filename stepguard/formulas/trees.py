@@ -7,33 +7,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
 
+from stepguard.language.digits import format_exact
 from stepguard.language.expressions import Name, Number
-from stepguard.language.numerals import format_exact
-
-__all__ = [
-    "MAX_NODES",
-    "CallOf",
-    "Constant",
-    "Formula",
-    "Name",
-    "Number",
-    "PowerOf",
-    "Product",
-    "Sum",
-    "children",
-    "count_nodes",
-    "difference",
-    "format_formula",
-    "negative",
-    "product",
-    "quotient",
-    "rebuilt",
-    "replace_names",
-    "root",
-    "symbols_in",
-    "total",
-    "walk",
-]
 
 MAX_NODES: Final = 4000
 """The largest formula, in nodes, that a check works with."""

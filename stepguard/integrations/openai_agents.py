@@ -31,7 +31,8 @@ from stepguard.errors import ConfigError, InputError, MissingExtraError
 from stepguard.guard import Guard
 from stepguard.integrations.chat.answers import refusal, shortfall
 from stepguard.integrations.chat.requests import named_procedure
-from stepguard.integrations.outputs.checker import OutputCheck, OutputChecker
+from stepguard.integrations.outputs.checker import OutputChecker
+from stepguard.integrations.outputs.judging import OutputCheck
 from stepguard.integrations.support import check_support
 from stepguard.integrations.tool_arguments import arguments_schema, read_arguments, shown_value
 from stepguard.language.strict_json import JsonObject, decode

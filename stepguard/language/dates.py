@@ -30,7 +30,8 @@ from typing import Final, Literal
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.numerals import Exact, exact, read_numeral
+from stepguard.language.digits import Exact, exact
+from stepguard.language.numerals import read_numeral
 
 DateOrder = Literal["dmy", "mdy"]
 """How dates of three numbers that end in the year are written: the day first, or the month."""

@@ -12,6 +12,7 @@ from math import ceil, floor, isqrt, trunc
 from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError, UndefinedError
+from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import (
     COMPARISONS,
     Call,
@@ -26,7 +27,6 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
 )
-from stepguard.language.numerals import Exact, exact
 from stepguard.language.values import Value, round_exact, to_exact
 
 MAX_BITS: Final = 6644

@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ExpressionError
+from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import (
     FUNCTIONS,
     RESERVED,
@@ -29,7 +30,6 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
 )
-from stepguard.language.numerals import Exact, exact
 from stepguard.language.typeset import OPERATORS, join_blank_groups
 from stepguard.language.values import ROUNDINGS, Rounding
 

@@ -26,7 +26,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from stepguard.language.numerals import Exact, format_exact
+from stepguard.language.digits import Exact, format_exact
 from stepguard.language.values import Rounding
 
 FUNCTIONS: Final[dict[str, int | None]] = {

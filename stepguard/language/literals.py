@@ -8,7 +8,8 @@ from typing import Final
 
 from stepguard.errors import ExpressionError, ValueRefused
 from stepguard.language.currencies import CODES
-from stepguard.language.numerals import exact, read_numeral
+from stepguard.language.digits import exact
+from stepguard.language.numerals import read_numeral
 from stepguard.language.periods import read_period, read_time, read_timedelta
 from stepguard.language.quantities import read_amount
 from stepguard.language.terms import LiteralTerm

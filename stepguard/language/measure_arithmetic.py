@@ -21,8 +21,8 @@ from fractions import Fraction
 from typing import Final, cast
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError, ValueRefused
+from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import COMPARISONS
-from stepguard.language.numerals import Exact, exact
 from stepguard.language.periods import Period, WorkingCalendar, add_period, duration_of, seconds_in
 from stepguard.language.quantities import Amount, Unit, convert, write_unit
 from stepguard.language.records import Record

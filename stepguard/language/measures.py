@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import InexactError, ValueRefused
 from stepguard.language.dates import DateOrder, read_date
-from stepguard.language.numerals import Exact
+from stepguard.language.digits import Exact
 from stepguard.language.periods import Period, read_period, read_time, read_timedelta
 from stepguard.language.quantities import Amount, convert, read_amount, write_unit
 from stepguard.language.values import Value, round_exact, show_value, to_decimal

@@ -32,7 +32,7 @@ from types import UnionType
 from typing import Annotated, Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.numerals import exact
+from stepguard.language.digits import exact
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value

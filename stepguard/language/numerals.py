@@ -26,37 +26,8 @@ from typing import Final, Literal
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ValueRefused
 from stepguard.language.currencies import CODE, CODES, SIGN, SIGNS, SURE_CODE, WORDS, compatible, other_currency
-from stepguard.language.digits import (
-    MAX_DIGITS,
-    MINUS_SIGNS,
-    VULGAR,
-    Exact,
-    exact,
-    format_exact,
-    read_signed,
-    vulgar_fraction,
-    why_not,
-)
+from stepguard.language.digits import MAX_DIGITS, MINUS_SIGNS, Exact, exact, read_signed, why_not
 from stepguard.language.unseen import BLANKS
-
-__all__ = [
-    "MAX_DIGITS",
-    "MINUS_SIGNS",
-    "VULGAR",
-    "WIDE_DIGITS",
-    "Exact",
-    "Numeral",
-    "amount_back",
-    "amount_front",
-    "exact",
-    "format_exact",
-    "one_unit",
-    "read_numeral",
-    "scale_of",
-    "units_behind",
-    "units_in_front",
-    "vulgar_fraction",
-]
 
 _SCALES: Final = {
     "hundred": 100, "thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12,

@@ -23,7 +23,7 @@ from stepguard.language.dates import (
     read_duration,
     read_holidays,
 )
-from stepguard.language.numerals import Exact
+from stepguard.language.digits import Exact
 
 _MAX_COUNT: Final = 100_000
 _MICRO: Final = 10**6

@@ -27,7 +27,8 @@ from typing import Any, Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, MissingExtraError, ValueRefused
-from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
+from stepguard.language.digits import Exact, exact, format_exact
+from stepguard.language.numerals import read_numeral
 from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
 
 _MAX_TEXT: Final = 200

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Final, cast
 
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import (
     Call,
@@ -28,7 +29,6 @@ from stepguard.language.expressions import (
     Power,
     walk,
 )
-from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, show_value, to_exact
 
 _FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}

@@ -12,11 +12,11 @@ from fractions import Fraction
 from typing import Final, cast
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import Evaluation, shortened
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import MeasureArithmetic, named_kind
-from stepguard.language.numerals import Exact
 from stepguard.language.periods import MONDAY_TO_FRIDAY, WorkingCalendar
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record

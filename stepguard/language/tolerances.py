@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.numerals import Exact, exact, format_exact, read_numeral
+from stepguard.language.digits import Exact, exact, format_exact
+from stepguard.language.numerals import read_numeral
 
 
 @dataclass(frozen=True, slots=True)

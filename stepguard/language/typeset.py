@@ -22,7 +22,7 @@ from typing import Final
 from unicodedata import normalize
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.numerals import MINUS_SIGNS, VULGAR, vulgar_fraction
+from stepguard.language.digits import MINUS_SIGNS, VULGAR, vulgar_fraction
 
 OPERATORS: Final = {
     **dict.fromkeys(MINUS_SIGNS, "-"),

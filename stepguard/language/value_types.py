@@ -54,6 +54,7 @@ from typing import Final, Literal, SupportsInt, cast, get_args, get_origin
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.currencies import CODES, compatible, minor_places
 from stepguard.language.dates import DateOrder
+from stepguard.language.digits import MAX_DIGITS, Exact, exact, format_exact
 from stepguard.language.measures import (
     MEASURES,
     accept_measure,
@@ -62,7 +63,7 @@ from stepguard.language.measures import (
     read_measure,
     write_measure,
 )
-from stepguard.language.numerals import MAX_DIGITS, Exact, Numeral, exact, format_exact, read_numeral
+from stepguard.language.numerals import Numeral, read_numeral
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
 from stepguard.language.structures import (

@@ -18,7 +18,7 @@ from fractions import Fraction
 from typing import Final, Literal, cast, get_args
 
 from stepguard.errors import InexactError
-from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.periods import Period, show_duration
 from stepguard.language.quantities import Amount, write_amount
 from stepguard.language.records import Record

@@ -17,7 +17,7 @@ from unicodedata import normalize
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from stepguard.errors import EvaluationError, ValueRefused
-from stepguard.language.numerals import format_exact
+from stepguard.language.digits import format_exact
 from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 from stepguard.language.unseen import has_unseen, without_unseen

@@ -9,7 +9,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from stepguard.errors import ProcedureError
-from stepguard.language.numerals import exact
+from stepguard.language.digits import exact
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record

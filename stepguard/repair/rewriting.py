@@ -16,9 +16,9 @@ from typing import ClassVar, Literal, cast
 
 from stepguard.core.verdicts import DeviationKind
 from stepguard.errors import InexactError, StepguardError
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expressions import Chain, Expression, Name, Negate, Number, format_expression
-from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 

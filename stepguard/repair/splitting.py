@@ -12,9 +12,9 @@ from itertools import count
 from typing import Final, Literal, cast
 
 from stepguard.errors import EvaluationError
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
-from stepguard.language.numerals import Exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.date_splitting import days_apart, split_dates

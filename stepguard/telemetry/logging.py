@@ -39,8 +39,6 @@ from stepguard.engine.run import Run
 from stepguard.results import Result
 from stepguard.telemetry.hooks import Hooks, Observer
 
-__all__ = ["Observer", "Telemetry", "call_safely", "log_event", "log_fault"]
-
 _NAME: Final = "stepguard"
 _NO_CONTEXT: Final = nullcontext()
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING}

@@ -21,9 +21,9 @@ from stepguard.checks import judge_claims
 from stepguard.core.verdicts import Deviation, shorten
 from stepguard.engine.actions import deviation_of
 from stepguard.errors import BackendError, EvaluationError, ExpressionError, InexactError, UnexpectedRequest
+from stepguard.language.digits import exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.numerals import exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat

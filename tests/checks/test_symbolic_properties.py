@@ -18,18 +18,8 @@ from stepguard.checks.formulas.matrices import SameMatrix
 from stepguard.checks.formulas.solving import Solves, SolvesInequality, SolvesSystem
 from stepguard.formulas.calculus import differentiate
 from stepguard.formulas.parsing import parse_formula
-from stepguard.formulas.trees import (
-    CallOf,
-    Formula,
-    Name,
-    Number,
-    PowerOf,
-    Product,
-    Sum,
-    format_formula,
-    negative,
-    quotient,
-)
+from stepguard.formulas.trees import CallOf, Formula, PowerOf, Product, Sum, format_formula, negative, quotient
+from stepguard.language.expressions import Name, Number
 
 pytestmark = pytest.mark.once
 

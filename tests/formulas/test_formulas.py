@@ -19,8 +19,6 @@ from stepguard.formulas.trees import (
     CallOf,
     Constant,
     Formula,
-    Name,
-    Number,
     PowerOf,
     Product,
     Sum,
@@ -28,6 +26,7 @@ from stepguard.formulas.trees import (
     replace_names,
     symbols_in,
 )
+from stepguard.language.expressions import Name, Number
 
 pytestmark = pytest.mark.once
 

@@ -9,9 +9,9 @@ import pytest
 from tables import all_rows
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import MAX_BITS, evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.numerals import Exact
 from stepguard.language.values import Value
 
 STATE: dict[str, Value] = {

@@ -8,10 +8,10 @@ import pytest
 from tables import all_rows
 
 from stepguard.errors import ExpressionError
+from stepguard.language.digits import Exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, MAX_LITERAL_DIGITS, parse_expression
 from stepguard.language.expressions import RESERVED, Chain, Name, Number, format_expression
-from stepguard.language.numerals import Exact
 from stepguard.language.values import Value
 
 STATE: dict[str, Value] = {"x": 7, "y": 2, "z": 5, "half_up": 3}

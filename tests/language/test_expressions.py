@@ -14,6 +14,7 @@ from properties import examples
 from tables import all_rows
 
 from stepguard.errors import EvaluationError, ExpressionError, InexactError, TooLargeError, UndefinedError
+from stepguard.language.digits import Exact, exact
 from stepguard.language.evaluation import MAX_BITS, evaluate
 from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, parse_expression
 from stepguard.language.expressions import (
@@ -28,7 +29,6 @@ from stepguard.language.expressions import (
     format_expression,
     names_in,
 )
-from stepguard.language.numerals import Exact, exact
 from stepguard.language.values import Rounding, Value
 
 STATE: dict[str, Value] = {

@@ -8,7 +8,8 @@ import pytest
 from tables import all_rows
 
 from stepguard.errors import ValueRefused
-from stepguard.language.numerals import MAX_DIGITS, Exact, exact, format_exact, read_numeral
+from stepguard.language.digits import MAX_DIGITS, Exact, exact, format_exact
+from stepguard.language.numerals import read_numeral
 
 M = MAX_DIGITS
 

@@ -13,7 +13,8 @@ from properties import examples
 from tables import all_rows
 
 from stepguard.errors import ValueRefused
-from stepguard.language.numerals import MAX_DIGITS, Exact, format_exact, read_numeral
+from stepguard.language.digits import MAX_DIGITS, Exact, format_exact
+from stepguard.language.numerals import read_numeral
 
 READ: list[tuple[str, Exact]] = [
     *(("0", 0), ("-0", 0), ("007", 7), ("+5", 5), (" 5\n", 5), ("5.", 5), (".5", Fraction(1, 2)), ("2.0", 2)),

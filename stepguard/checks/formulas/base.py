@@ -21,8 +21,9 @@ from stepguard.formulas.deciding import ASSUMPTIONS, Assumption, Decider, Deduct
 from stepguard.formulas.parsing import parse_formula
 from stepguard.formulas.statements import Relation, parse_relation
 from stepguard.formulas.tokens import FUNCTIONS, MATRIX_FUNCTIONS, unwrap
-from stepguard.formulas.trees import Formula, Number, replace_names, symbols_in
-from stepguard.language.numerals import format_exact
+from stepguard.formulas.trees import Formula, replace_names, symbols_in
+from stepguard.language.digits import format_exact
+from stepguard.language.expressions import Number
 from stepguard.language.strict_json import LATEX_LOST
 from stepguard.language.values import Value, to_exact
 

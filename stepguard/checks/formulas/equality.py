@@ -33,7 +33,8 @@ from stepguard.formulas.forms import FORMS, Form, in_form
 from stepguard.formulas.integrals import check_definite
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, evaluate_at
 from stepguard.formulas.statements import Relation
-from stepguard.formulas.trees import Formula, Name, difference, replace_names, symbols_in
+from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
+from stepguard.language.expressions import Name
 
 _MAX_ORDER: Final = 5  # derivatives grow with every order
 _NOT_THE_FORM: Final = "unfaithful_work"

@@ -21,8 +21,6 @@ from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
     Formula,
-    Name,
-    Number,
     PowerOf,
     Product,
     Sum,
@@ -33,6 +31,7 @@ from stepguard.formulas.trees import (
     symbols_in,
     total,
 )
+from stepguard.language.expressions import Name, Number
 
 Matrix = tuple[tuple[Formula, ...], ...]
 """Rows of formulas."""

@@ -21,8 +21,9 @@ from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, encl
 from stepguard.formulas.ranges import Region
 from stepguard.formulas.real_roots import Coefficients, RealRoot, sign_of
 from stepguard.formulas.sign_charts import SignChart, satisfies
-from stepguard.formulas.trees import Formula, Number, PowerOf, format_formula, product, symbols_in, total
-from stepguard.language.numerals import Exact, exact, format_exact
+from stepguard.formulas.trees import Formula, PowerOf, format_formula, product, symbols_in, total
+from stepguard.language.digits import Exact, exact, format_exact
+from stepguard.language.expressions import Number
 
 _NARROW: Final = Fraction(1, 10**12)
 _MAX_HALVINGS: Final = 200  # two roots may be as close as one likes: then nothing is decided

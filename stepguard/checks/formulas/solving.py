@@ -36,7 +36,7 @@ from stepguard.formulas.scanning import missed_solution
 from stepguard.formulas.sign_charts import SignChart, make_chart
 from stepguard.formulas.statements import Relation, Solutions, parse_solutions, parse_systems
 from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
-from stepguard.language.numerals import Exact, exact
+from stepguard.language.digits import Exact, exact
 
 _MAX_UNKNOWNS: Final = 4  # the work of an elimination grows fast with them
 _ORDERED: Final = ("<", "<=", ">", ">=")

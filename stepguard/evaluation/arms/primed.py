@@ -26,8 +26,8 @@ from stepguard.evaluation.arms.reading import read_run
 from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
+from stepguard.language.digits import exact
 from stepguard.language.evaluation import evaluate, substitute
-from stepguard.language.numerals import exact
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat

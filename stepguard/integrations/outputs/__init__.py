@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
-from stepguard.integrations.outputs.checker import ANSWER, OutputCheck, OutputChecker
+from stepguard.integrations.outputs.checker import ANSWER, OutputChecker
+from stepguard.integrations.outputs.judging import OutputCheck
 
 __all__ = ["ANSWER", "OutputCheck", "OutputChecker"]

@@ -33,8 +33,6 @@ from stepguard.procedure.procedure import Procedure, check_straight
 from stepguard.procedure.steps import Step
 from stepguard.telemetry.logging import call_safely, log_event
 
-__all__ = ["ANSWER", "OutputCheck", "OutputChecker"]
-
 ANSWER: Final = "answer"
 """A field of this name is the answer of the procedure, where no step or input has it."""
 

@@ -30,7 +30,6 @@ from stepguard.integrations.chat.answers import completion_body, refusal, shortf
 from stepguard.integrations.chat.calls import CallRules, ClientCall
 from stepguard.integrations.chat.requests import Job, named_procedure
 from stepguard.integrations.chat.trust import Trust, check_inputs
-from stepguard.integrations.outputs.checker import OutputCheck
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
@@ -44,19 +43,8 @@ except ImportError as error:
     raise MissingExtraError("guarding an agent of pydantic-ai", extra="pydantic-ai") from error
 
 from stepguard.integrations.pydantic_ai.messages import AnswerShape, read_agent_messages
-from stepguard.integrations.pydantic_ai.output import OutputNotVerified, VerifiedOutput, check_of
 from stepguard.integrations.pydantic_ai.requests import AgentBackend, Mode
 from stepguard.integrations.support import check_support
-
-__all__ = [
-    "GuardedProcedures",
-    "NotVerified",
-    "OutputCheck",
-    "OutputNotVerified",
-    "VerifiedOutput",
-    "check_of",
-    "result_of",
-]
 
 _KEY: Final = "stepguard"
 

@@ -19,7 +19,8 @@ from pydantic_ai.tools import AgentDepsT, RunContext
 from stepguard.core.verdicts import DeviationKind, Strength
 from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.chat.requests import named_procedure
-from stepguard.integrations.outputs.checker import ANSWER, OutputCheck, OutputChecker
+from stepguard.integrations.outputs.checker import ANSWER, OutputChecker
+from stepguard.integrations.outputs.judging import OutputCheck
 from stepguard.integrations.pydantic_ai.messages import ONE_VALUE
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.procedure.procedure import Procedure

@@ -10,8 +10,8 @@ from fractions import Fraction
 from typing import Final, get_args
 
 from stepguard.errors import StepguardError
+from stepguard.language.digits import format_exact
 from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression
-from stepguard.language.numerals import format_exact
 from stepguard.language.terms import ListTerm, LiteralTerm, RecordTerm
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
