@@ -236,6 +236,7 @@ def read_key(given: str | None, variables: Sequence[str], *, otherwise: str | No
 
 def digest(key: str) -> str:
     """What tells keys apart without being one."""
+    # An environment may hold bytes that are no text.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

@@ -36,7 +36,7 @@ def asked_delay(headers: Mapping[str, Any], body: object, words: str = "") -> fl
         body: the body of its error, as JSON data: ``{"retryDelay": "3s"}`` at any place of it counts.
         words: the words of the error: "try again in 1.2s".
     """
-    for found in (_in_headers(headers), _in_body(body), _in_words(words[:2000])):
+    for found in (_in_headers(headers), _in_body(body), _in_words(words[:2000])):  # the surest first
         if found is not None:
             return found
     return None
@@ -93,7 +93,7 @@ def _named(name: str, value: object) -> float | None:
         parts = [value.get("seconds", 0), value.get("nanos", 0)]
         if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in parts):
             return None
-        value = parts[0] + parts[1] / 1e9
+        value = parts[0] + parts[1] / 1e9  # nanoseconds
     if isinstance(value, str) and _SPANS.fullmatch(value):
         return _span(value)
     try:

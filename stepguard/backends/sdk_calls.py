@@ -107,6 +107,7 @@ class SdkCall:
     def _say(self, words: str) -> str:
         # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
         secrets = self._secrets or self._all()
+        # Cut before, or megabytes are searched.
         said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", *secrets)
         return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
 

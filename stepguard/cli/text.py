@@ -31,5 +31,5 @@ def shortened(text: str, limit: int) -> str:
     """At most `limit` characters, cut in the middle."""
     if len(text) <= limit:
         return text
-    head = (limit - 5) // 2
+    head = (limit - 5) // 2  # the dots and blanks between take five
     return f"{text[:head]} ... {text[len(text) - (limit - 5 - head) :]}"

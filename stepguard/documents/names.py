@@ -83,6 +83,7 @@ def fold(word: str) -> str:
 
 def _alone(text: str, start: int, end: int) -> bool:
     """Whether no longer word or number reaches over either end; a possessive ``'s`` is no part of the name."""
+    # A few characters tell: the work stays linear.
     before, behind = text[max(start - 12, 0) : start], text[end : end + 3]
     number = begins_amount(text, start, end)
     if number or _part(text[start]):

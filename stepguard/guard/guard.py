@@ -129,6 +129,7 @@ class Guard:
         started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
         check_kept(run_id, kept=self._ledger is not None)
+        # Not `random`, which a program may have seeded alike twice.
         name = os.urandom(6).hex() if run_id is None else run_id
         settings = replace(self._settings, seed=seed)
         accepted = procedure.accept_inputs(inputs or {})

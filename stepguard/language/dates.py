@@ -216,7 +216,7 @@ def add_months(start: date, months: int) -> date:
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= year <= 9999:
         raise OverflowError("the date is outside the years 1 to 9999")
-    for day in (start.day, 30, 29, 28):
+    for day in (start.day, 30, 29, 28):  # a month later than the 31st is the last day of that month
         try:
             return date(year, month + 1, min(day, start.day))
         except ValueError:  # the month is shorter
@@ -230,7 +230,7 @@ WEEKEND: Final = frozenset({5, 6})
 
 def count_working_days(start: date, end: date, holidays: frozenset[date], weekend: frozenset[int] = WEEKEND) -> int:
     """Days outside the weekend that are no holidays, from `start` up to the day before `end`, which is not earlier."""
-    weeks, rest = divmod((end - start).days, 7)
+    weeks, rest = divmod((end - start).days, 7)  # centuries are counted without walking through them
     found = weeks * (7 - len(weekend)) + sum((start.weekday() + day) % 7 not in weekend for day in range(rest))
     return found - sum(start <= each < end and each.weekday() not in weekend for each in holidays)
 

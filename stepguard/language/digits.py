@@ -160,7 +160,7 @@ def _whole_part(body: str, text: str) -> int:
 
 
 def _ten_to(exponent: str, text: str) -> Exact:
-    if len(exponent) > 5 or abs(int(exponent)) > MAX_DIGITS:
+    if len(exponent) > 5 or abs(int(exponent)) > MAX_DIGITS:  # the length first: converting many digits takes long
         raise ValueRefused(f"number too long: the exponent {exponent[:12]} passes {MAX_DIGITS}", text=text)
     power = int(exponent)
     return 10**power if power >= 0 else Fraction(1, 10**-power)

@@ -349,7 +349,7 @@ class _Parser:
             return int(digits)
         mantissa, _, exponent = digits.lower().partition("e")
         whole, _, part = mantissa.partition(".")
-        shift = int(exponent or 0) if len(exponent) <= 6 else MAX_LITERAL_DIGITS
+        shift = int(exponent or 0) if len(exponent) <= 6 else MAX_LITERAL_DIGITS  # converting many digits takes long
         # The digits of the number written out, which is how it is printed.
         digits_before = max(len(whole.lstrip("0")) + shift, 1)
         digits_behind = max(len(part.rstrip("0")) - shift, 0)

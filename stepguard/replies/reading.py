@@ -175,7 +175,7 @@ def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
     extra = [key for key in keys if key not in asked]
     deviations: list[Deviation] = []
     for key in extra[:_MAX_EXTRAS]:
-        is_answer = _NO_LETTER.sub("", key[:80]).lower() in _ANSWER_KEYS
+        is_answer = _NO_LETTER.sub("", key[:80]).lower() in _ANSWER_KEYS  # a key may be a whole essay
         kind: DeviationKind = "premature_answer" if is_answer else "extra_step"
         deviations.append(Deviation(kind, shorten(key), "it was not asked for"))
     if len(extra) > _MAX_EXTRAS:

@@ -21,7 +21,7 @@ def address_of(peer: Any) -> str:
     except ValueError:  # none, of a socket that has a path
         return host
     if isinstance(address, IPv6Address) and address.ipv4_mapped is None:
-        return str(IPv6Address(int(address) >> 64 << 64))
+        return str(IPv6Address(int(address) >> 64 << 64))  # whoever has one address there has the whole /64
     return str(getattr(address, "ipv4_mapped", None) or address)
 
 

@@ -66,7 +66,7 @@ class HttpCall:
         if not packed and headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise wrong_request("send the body without content-encoding", status=415, code="content_encoding")
         declared = headers.get("content-length", "")
-        if declared.isdecimal() and (len(declared) > 15 or int(declared) > limits.body):
+        if declared.isdecimal() and (len(declared) > 15 or int(declared) > limits.body):  # a header may be all digits
             raise self._too_large()
         body = bytearray()
         clock = asyncio.get_running_loop().time

@@ -108,7 +108,7 @@ def unreadable(message: str) -> HttpProblem:
 
 def cut(message: str) -> str:
     """A message from elsewhere: no key in it, and not long."""
-    said = redact(message[: 20 * _LONGEST])
+    said = redact(message[: 20 * _LONGEST])  # cut before, or a page of megabytes is searched for keys
     return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}..."
 
 

@@ -173,6 +173,7 @@ def _words(found: Mapping[str, Any]) -> str | None:
 
 
 def _seconds(told: str | None) -> float | None:
+    # More than eleven days is no wait.
     return float(told) if told is not None and told.isdecimal() and len(told) < 7 else None
 
 

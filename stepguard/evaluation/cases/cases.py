@@ -179,7 +179,7 @@ def _always(value: Value) -> Solver:
 
 
 def _hash(content: object) -> str:
-    return hashlib.sha256(repr(content).encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    return hashlib.sha256(repr(content).encode("utf-8", "backslashreplace")).hexdigest()[:16]  # lone surrogates too
 
 
 def _answer_step(procedure: Procedure) -> str | None:

@@ -133,7 +133,7 @@ class AgentBackend:
         return _completion(response)
 
     def _say(self, words: str) -> str:
-        return redact(f"{self.name}: {words[: 20 * _LONGEST_ERROR]}", None)[:_LONGEST_ERROR]
+        return redact(f"{self.name}: {words[: 20 * _LONGEST_ERROR]}", None)[:_LONGEST_ERROR]  # cut before and after
 
 
 # Requests
