@@ -1,12 +1,16 @@
-"""What a ledger costs: time and room for each step, and the time until a long run has gone on.
+"""What a ledger costs: time and room for each step, the time until a long run has gone on, and runs by several workers.
 
-    python benchmarks/ledger.py                                     # 2,000 steps, 50 runs at a time
-    python benchmarks/ledger.py --steps 100000 --runs 1000
+    python benchmarks/ledger.py                                     # 2,000 steps, 50 runs at a time, 500 procedures
+    python benchmarks/ledger.py --steps 100000 --runs 1000 --procedures 100000 --workers 1,2,4 --repeat 3
 
 The same chain of sums is run on a model that answers at once and rightly, without a ledger, with one, and with one
 that syncs the disk for each segment. `step_ms` is the processor time that a step takes more than without, `wall_ms` the
 time by the clock, waiting for the disk included. `resume_s` is how long running the finished run again takes, in which
-every step is read, judged again and none asked. `runs` is that many short runs at a time into one file.
+every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into one
+file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each with
+a part of the rows, all into one file, which syncs; `write_full_ms` is how long one short procedure has the file for
+itself then, `write_ms` without the syncs: 1,000 / that of them in a second is what any number of workers can do. Each
+figure is the least, the middle and the most of the repetitions.
 """
 
 from __future__ import annotations
@@ -14,8 +18,12 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import multiprocessing
+import statistics
 import tempfile
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,6 +34,7 @@ from stepguard.ledger import Ledger, verify_ledger
 
 _LOOK_BACK: Final = 2
 _SHORT: Final = 20
+_AT_A_TIME: Final = 16
 
 
 class _Right:
@@ -65,57 +74,130 @@ def _size(folder: Path, name: str) -> int:
     return sum(path.stat().st_size for path in folder.glob(f"{name}*"))
 
 
-def _together(path: Path, count: int) -> float:
-    procedure = Procedure.parse(
-        "inputs: x\nt0 = x + 0\n" + "\n".join(f"t{n} = t{n - 1} + {n}" for n in range(1, _SHORT))
-    )
-    guard = Guard(_Right(), segment=5, ledger=path)
+def _short() -> Procedure:
+    return Procedure.parse("inputs: x\nt0 = x + 0\n" + "\n".join(f"t{n} = t{n - 1} + {n}" for n in range(1, _SHORT)))
+
+
+def _together(path: Path | None, count: int) -> float:
+    procedure, guard = _short(), Guard(_Right(), segment=5, ledger=path)
 
     async def together() -> None:
-        results = await asyncio.gather(
-            *(guard.arun(procedure, {"x": number}, run_id=str(number)) for number in range(count))
-        )
-        assert all(result.verified for result in results)
+        names = (str(number) if path is not None else None for number in range(count))
+        runs = (guard.arun(procedure, {"x": number}, run_id=name) for number, name in enumerate(names))
+        assert all(result.verified for result in await asyncio.gather(*runs))
 
     started = time.perf_counter()
     asyncio.run(together())
     return time.perf_counter() - started
 
 
-def measure(steps: int, runs: int, segment: int, folder: Path) -> dict[str, Any]:
-    """The figures, as JSON data."""
-    procedure = _chain(steps)
-    shape: dict[str, Any] = {"segment": segment, "history": 100}
+def _work(path: Path, worker: int, count: int, ready: Any, start: Any) -> None:
+    procedure, guard = _short(), Guard(_Right(), segment=5, ledger=path)
+    ready.release()
+    start.wait()
+    rows = ({"x": number} for number in range(count))
+    assert all(
+        row.status == "verified" for row in guard.map(procedure, rows, concurrency=_AT_A_TIME, run_id=f"w{worker}")
+    )
+
+
+def _shared(path: Path, workers: int, procedures: int) -> float:
+    """Procedures a second by several processes; the time begins when all of them are there."""
+    context = multiprocessing.get_context("spawn")
+    ready, start = context.Semaphore(0), context.Event()
+    Ledger(path).close()
+    running = [
+        context.Process(target=_work, args=(path, each, procedures // workers, ready, start)) for each in range(workers)
+    ]
+    for process in running:
+        process.start()
+    for _ in running:
+        ready.acquire()
+    started = time.perf_counter()
+    start.set()
+    for process in running:
+        process.join()
+        assert process.exitcode == 0
+    return procedures / (time.perf_counter() - started)
+
+
+@contextmanager
+def _counted(ledger: Ledger) -> Iterator[list[float]]:
+    """Adds up how long the file is written, by one run alone."""
+    spent, writing = [0.0], ledger.file.writing
+
+    @contextmanager
+    def timed(**options: Any) -> Iterator[Any]:
+        began = time.perf_counter()
+        try:
+            with writing(**options) as transaction:
+                yield transaction
+        finally:
+            spent[0] += time.perf_counter() - began
+
+    ledger.file.writing = timed  # type: ignore[method-assign]
+    yield spent
+
+
+def _write_ms(path: Path, *, full_sync: bool, count: int = 50) -> float:
+    procedure = _short()
+    with Ledger(path, full_sync=full_sync) as ledger, _counted(ledger) as spent:
+        guard = Guard(_Right(), segment=5, ledger=ledger)
+        for number in range(count):
+            assert guard.run(procedure, {"x": number}, run_id=str(number)).verified
+        return 1e3 * spent[0] / count
+
+
+def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """The figures of one repetition."""
+    steps, procedure = options.steps, _chain(options.steps)
+    _together(folder / "warm.db", 1)  # what is imported, and worked out once, is no part of a step
+    shape: dict[str, Any] = {"segment": options.segment, "history": 100}
     bare = _timed(Guard(_Right(), **shape), procedure)
-    figures: dict[str, Any] = {"steps": steps, "segment": segment, "bare_ms": round(1e3 * bare[0] / steps, 4)}
+    figures = {"bare_ms": 1e3 * bare[1] / steps}
     for name, full in (("wal", False), ("full", True)):
         ledger = Ledger(folder / f"{name}.db", full_sync=full)
         wall, cpu = _timed(Guard(_Right(), ledger=ledger, **shape), procedure, "run")
-        figures[name] = {
-            "step_ms": round(1e3 * (cpu - bare[1]) / steps, 4),
-            "wall_ms": round(1e3 * (wall - bare[0]) / steps, 4),
-        }
+        figures[f"{name}_step_ms"], figures[f"{name}_wall_ms"] = (
+            1e3 * (cpu - bare[1]) / steps,
+            1e3 * (wall - bare[0]) / steps,
+        )
         ledger.close()
-    figures["bytes_per_step"] = round(_size(folder, "wal.db") / steps)
-    wall, cpu = _timed(Guard(_Right(), ledger=folder / "wal.db", **shape), procedure, "run")
-    figures["resume_s"], figures["resume_cpu_s"] = round(wall, 2), round(cpu, 2)
+    figures["bytes_per_step"] = _size(folder, "wal.db") / steps
+    resumed = _timed(Guard(_Right(), ledger=folder / "wal.db", **shape), procedure, "run")
+    figures["resume_s"], figures["resume_cpu_s"] = resumed
     with Ledger(folder / "wal.db", read_only=True) as ledger:
         started = time.perf_counter()
         assert verify_ledger(ledger, procedures=[procedure]).right
-        figures["verify_s"] = round(time.perf_counter() - started, 2)
-    figures["runs"] = {"runs": runs, "steps": runs * _SHORT, "s": round(_together(folder / "many.db", runs), 2)}
+        figures["verify_s"] = time.perf_counter() - started
+    figures["runs_s"] = _together(folder / "many.db", options.runs)
+    figures["bare_runs_s"] = _together(None, options.runs)
+    figures["write_ms"] = _write_ms(folder / "alone.db", full_sync=False)
+    figures["write_full_ms"] = _write_ms(folder / "synced.db", full_sync=True)
+    for workers in options.workers:
+        figures[f"workers {workers}"] = _shared(folder / f"by{workers}.db", workers, options.procedures)
     return figures
+
+
+def _spread(values: Sequence[float]) -> list[float]:
+    return [float(f"{value:.3g}") for value in (min(values), statistics.median(values), max(values))]
 
 
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=2_000)
-    parser.add_argument("--runs", type=int, default=50)
-    parser.add_argument("--segment", type=int, default=10)
+    for name, default in (("steps", 2_000), ("runs", 50), ("procedures", 500), ("segment", 10), ("repeat", 1)):
+        parser.add_argument(f"--{name}", type=int, default=default)
+    parser.add_argument(
+        "--workers", type=lambda text: [int(each) for each in text.split(",")], default=[1, 2], metavar="N,N"
+    )
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        print(json.dumps(measure(options.steps, options.runs, options.segment, Path(folder)), indent=1))
+    repetitions = []
+    for _ in range(options.repeat):
+        with tempfile.TemporaryDirectory() as folder:
+            repetitions.append(measure(options, Path(folder)))
+    figures = {name: _spread([each[name] for each in repetitions]) for name in repetitions[0]}
+    print(json.dumps({**vars(options), **figures}))
 
 
 if __name__ == "__main__":

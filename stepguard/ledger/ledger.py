@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from types import TracebackType
@@ -439,9 +440,13 @@ def _open(path: str, *, read_only: bool) -> LedgerStore:
 
 def _begin(run_id: str, digest: str, epoch: int, **facts: object) -> str:
     """The body of a record that a run is begun, or gone on with: of what, and by which version of the checks."""
-    try:
-        checker = f"stepguard {version('stepguard')}"
-    except PackageNotFoundError:
-        checker = "stepguard"
-    about = {"run": run_id, "procedure": digest, "epoch": epoch, "checker": checker, "at": now_text()}
+    about = {"run": run_id, "procedure": digest, "epoch": epoch, "checker": _checker(), "at": now_text()}
     return as_json({**about, **facts})
+
+
+@cache
+def _checker() -> str:
+    try:
+        return f"stepguard {version('stepguard')}"
+    except PackageNotFoundError:
+        return "stepguard"

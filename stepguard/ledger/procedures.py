@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from hashlib import blake2b
 from typing import Any
 
@@ -36,6 +37,7 @@ def digest_of_source(source: str, operations: str) -> str:
     return blake2b(f"{source}\0{operations}".encode(), digest_size=16).hexdigest()
 
 
+@lru_cache(maxsize=16)  # a page that is loaded anew reads the same one
 def read_procedure(source: str, operations: str) -> Procedure:
     """A procedure from its text, with operations that are never called.
 

@@ -80,7 +80,7 @@ class LedgerFile:
             connection.execute("select 1 from sqlite_master limit 1").fetchone()
         except sqlite3.Error as error:
             connection.close()
-            if not isinstance(error, sqlite3.OperationalError):
+            if not isinstance(error, sqlite3.OperationalError) or error.sqlite_errorname.startswith("SQLITE_BUSY"):
                 raise
             return _connect(read_only_address(self._absolute), uri=True)  # nothing can be made beside it
         return connection

@@ -232,6 +232,25 @@ def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
     other.close()
 
 
+def test_a_file_that_is_held_alone_is_not_read_behind_its_holder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where another program has it for itself, opening it to read says so, and works when it is let go."""
+    path = tmp_path / "runs.db"
+    with Ledger(path) as ledger:
+        Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    monkeypatch.setattr("stepguard.ledger.sqlite_file.BUSY_SECONDS", 0.05)
+    other = sqlite3.connect(path, isolation_level=None)
+    other.execute("pragma locking_mode = exclusive")
+    other.execute("begin immediate")
+    other.execute("update runs set tokens = 1")
+    with pytest.raises(LedgerError, match="another program has locked it"):
+        Ledger(path, read_only=True)
+    other.close()
+    with Ledger(path, read_only=True) as ledger:
+        assert [run.run_id for run in ledger.runs()] == ["run"]
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file go that is open")
 @pytest.mark.parametrize("replaced", [True, False])
 def test_a_file_that_was_taken_away_is_missed(tmp_path: Path, *, replaced: bool) -> None:
