@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 _FEWEST_OPTIONS: Final = 3
 """Of two options the one that does not apply would name the other."""
+_WHETHER: Final = 'Is "{}" the right answer to this?'
 _MOST_PARTS: Final = 12
 _LEAST_PART: Final = 1500
 """Characters of a part of a document; a document of twice as many is long."""
@@ -127,15 +128,20 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     before, reads = ((), step.reads) if source is None else ((source[0],), (source[0].id, *source[1]))
     questions = tuple(
         Step(
-            next(names),
-            instruction=f'Is "{option}" the right answer to this? {step.instruction}',
-            type="boolean",
-            reads=reads,
-        )
+            next(names), instruction=f"{_WHETHER.format(option)} {step.instruction}", type="boolean", reads=reads
+        ).in_place_of(step)
         for option in options
     )
     passage = before[0].id if before else ""
     return Eliminated(steps=(*before, *questions), one_by_one=True, options=options, passage=passage)
+
+
+def asked_option(step: Step) -> str | None:
+    """The option about which a step asks whether it applies; None of any other step."""
+    if step.origin is None or step.type.kind != "boolean" or step.instruction is None:
+        return None
+    options, asked = step.origin.step.type.options, step.instruction
+    return next((each for each in options if asked.startswith(_WHETHER.format(each))), None)
 
 
 def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:

@@ -14,6 +14,7 @@ from stepguard.language.expressions import format_expression
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step
+from stepguard.repair.evidence import asked_option
 
 _DONE_WORD = "done"
 
@@ -40,6 +41,11 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
         # In the rounds of a loop a step has other names, and the answers are those to the step as it is written.
         name = step.origin.step.id if step.origin is not None and step.id not in answers else step.id
         answer = answers.get(name, _DONE_WORD)
+        if (option := asked_option(step)) is not None and name in answers:
+            try:
+                return "as asked", (answer(values) if callable(answer) else answer) == option
+            except (LookupError, TypeError, ValueError):
+                return None
         if callable(answer):
             return _carried_out(step, values, answer)
         try:

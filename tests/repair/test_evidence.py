@@ -21,7 +21,7 @@ from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
 from stepguard.repair.rungs import Draft, Eliminate, Fields, Parts, Passage, Reorder, Resample, Split, person
-from stepguard.testing import ScriptedBackend
+from stepguard.testing import Plant, ScriptedBackend, SimulatedModel
 
 
 def test_a_judgement_that_quotes_nothing_is_asked_by_its_passage() -> None:
@@ -76,6 +76,15 @@ def test_each_option_is_asked_by_itself() -> None:
     assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
     for prompt, option in zip(model.prompts[1:], SIZES, strict=True):
         assert [each for each in SIZES if each in prompt] == [option]
+
+
+@pytest.mark.parametrize("answer", ["medium", lambda values: "medium"])
+def test_the_simulated_model_can_be_asked_option_by_option(answer: object) -> None:
+    """What it answers for a step decides whether each of its options applies."""
+    model = SimulatedModel(plants=[Plant("size", "wrong_value")], answers={"size": answer})
+    with model:
+        result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+    assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
 
 
 @pytest.mark.parametrize("truth", ["true", "false"])
