@@ -229,9 +229,7 @@ def _scientific(number: Fraction, sign: str) -> str | None:
 
 @right_way("a percentage without its sign")
 def _unsigned(case: Case) -> object:
-    if case.spec.kind != "percent" or case.spec.places is None:  # without places it is asked as the number that it is
-        return None
-    return case.with_work(case.work(), case.plain[:-1])
+    return case.with_work(case.work(), case.plain[:-1]) if case.spec.kind == "percent" else None
 
 
 @right_way("a percent sign behind a blank")
@@ -252,7 +250,7 @@ def _latex_percent(case: Case) -> object:
 @right_way("a hundred times as much")
 def _hundred(case: Case) -> object:
     tree = case.made.tree
-    if case.spec.kind != "percent" or case.spec.places is None or tree is None or case.work() is None:
+    if case.spec.kind != "percent" or tree is None or case.work() is None:
         return None
     return f"{show(Bin('*', tree, Lit(Fraction(100))), case.state)} = {case.plain}"
 

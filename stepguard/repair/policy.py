@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.expressions import Chain
 from stepguard.language.values import is_document
-from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rewriting import StandIn, is_plain_percentage
 from stepguard.repair.rungs import Rung, Split, Vote
 
 if TYPE_CHECKING:
@@ -79,7 +79,9 @@ class Failures:
 
     @property
     def hard_as_it_stands(self) -> bool:
-        """Whether a model that fails at it fails again: it wants a calendar."""
+        """Whether a model that fails at it fails again: it wants a calendar, or a number written as a percentage."""
+        if self.step.expression is not None:
+            return is_plain_percentage(self.step)
         return _calendar(self.step) and Split().stand_in(self.step, self.values) is not None
 
     @property

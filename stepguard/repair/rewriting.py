@@ -87,6 +87,8 @@ class StandIn:
 def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:
     """The same sum or product of numbers without what trips models; None where there is nothing to rewrite.
 
+    A percentage that is not rounded is asked as a number: models write ``0.7%`` for what is 0.7.
+
     Sums: no sign is doubled and what is added comes first; of two numbers, the smaller is taken from the larger, and
     the sign of the result put back. Products and quotients: the numbers without their signs, and the sign put back.
 
@@ -109,7 +111,7 @@ def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) ->
         return None
     if turned and isinstance(written, Chain) and written.operators in (("+",), ("*",)):
         written = Chain(written.operands[::-1], written.operators)
-    if format_expression(written) == substitute(tree, values):
+    if format_expression(written) == substitute(tree, values) and not is_plain_percentage(step):
         return None
     return stand_in(step, written, negated=negated)
 
@@ -119,11 +121,16 @@ def stand_in(
 ) -> StandIn | None:
     try:
         # A number of the other sign need not be of the step's type, but a tolerance is the same on both sides.
-        plain = negated and step.type.kind != "number"
+        plain = (negated and step.type.kind != "number") or is_plain_percentage(step)
         last = Step(step.id, written, type="number" if plain else step.type)
     except StepguardError:
         return None
     return StandIn((*before, last), negated=negated)
+
+
+def is_plain_percentage(step: Step) -> bool:
+    """Whether the value is a percentage that is not rounded, and so any number with a sign behind it."""
+    return step.type.kind == "percent" and step.type.places is None
 
 
 def leaves_of(step: Step, values: Mapping[str, Value]) -> list[Exact] | None:

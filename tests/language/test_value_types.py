@@ -315,7 +315,11 @@ def test_working_may_hold_percentages(claim: str, found: str) -> None:
         *(("t1: percent = p + q", "5% + 12.5% = 17.5%", "ok"), ("t1: percent = p - q", "5% - 12.5% = -7.5%", "ok")),
         ("t1: percent = p - q", "0.05 - 0.125 = -0.075 = -7.5%", "ok"),
         ("t1: percent = p + q", "5 + 12.5 = 17.5", "wrong_operand"),
-        ("t1: percent = p + q", "5% + 12.5% = 0.175", "wrong_value"),
+        ("t1: percent = p + q", "5% + 12.5% = 0.175", "ok"),
+        *(
+            ("t1: percent = p + q", "5% + 12.5% = 0.175%", "wrong_value"),
+            ("t1: percent = p * 2", "5% * 2 = 10", "wrong_value"),
+        ),
         *(("t1 = max(p, q)", "max(5%, 12.5%) = 12.5%", "ok"), ("t1 = p < q", "5% < 12.5% = true", "ok")),
         *(("t1 = p >= q", "5% ≥ 12.5% = false", "ok"), ("t1 = 7 % 3", "7 % 3 = 1", "ok")),
         *(("t1 = 7 % (-3)", "7 % -3 = -2", "ok"), ("t1 = 7 % (-3)", "7%-3 = -2", "ok")),

@@ -184,7 +184,7 @@ class Lowering:
         if self._copies(step, tree):
             return self._made(step, id, tree, step.instruction, performer="code")
         if step.performer == "code" or self._arithmetic(step, tree):
-            kind = step.type if step.performer == "code" else asked_type(step.type)
+            kind = step.type if step.performer == "code" else asked_type(step.type, tree)
             if not self._renamed and tree == step.expression and id == step.id and kind is step.type:
                 return step
             return self._made(step, id, tree, step.instruction, show_work=step.show_work, type=kind)

@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ProcedureError, StepguardError
+from stepguard.language.expressions import Chain, Expression, walk
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.lazy_steps import LazySteps
@@ -52,18 +53,24 @@ class Pending:
         return Occurrence(index, self.step.id, self.path, self.site)
 
 
-def asked_type(kind: ValueType) -> ValueType:
-    """What the value of a formula is read as: a percentage that is not rounded as the number that it is.
+def asked_type(kind: ValueType, formula: Expression) -> ValueType:
+    """What the value of a formula is read as: a percentage that is reduced, added to or multiplied as a number.
 
-    Small models write ``1 - 0.3 = 0.7%`` whenever they are asked for a percentage. ``70%`` is read as the number, too.
+    Small models write ``1 - 0.3 = 0.7%`` whenever they are asked for a percentage; ``70%`` is read as the number, too.
+    A share, and what is rounded, is worked out as a percentage: ``part / whole * 100 = 19%``.
     """
-    return replace(kind, kind="number") if kind.kind == "percent" and kind.places is None else kind
+    if kind.kind != "percent" or kind.places is not None:
+        return kind
+    share = any(isinstance(node, Chain) and "/" in node.operators for node in walk(formula))
+    return kind if share else replace(kind, kind="number")
 
 
 def in_numbers(step: Step) -> Step:
     """A step of a straight procedure as it is asked; see `asked_type`."""
-    kind = asked_type(step.type)
-    if kind is step.type or step.expression is None or step.performer != "model":
+    if step.expression is None or step.performer != "model":
+        return step
+    kind = asked_type(step.type, step.expression)
+    if kind is step.type:
         return step
     return step.occurrence(
         step.id,
