@@ -13,6 +13,8 @@ written                  is
 ``1.5 million``          1,500,000 and not 1.5; also ``$1.5M``, ``£2bn``
 ``5km``  ``3rd``         5 and 3
 ``(1,234)``  ``($5)``    nothing in a sentence: a loss to accountants, an aside to others; -1234 alone in a cell
+``$(1,204)``             -1204: a sign of a currency outside of the brackets
+``1, 234.00``            nothing: an amount that a scanner split
 ``(18)``  ``(8.25%)``    18 and 8.25 % in a sentence, and below zero alone in a cell
 ``5.00 CR``  ``5 Dr.``   nothing: who owes it decides its sign
 ``1 234``                nothing: one number or two, unless the blank is one that groups digits
