@@ -28,7 +28,7 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
@@ -42,7 +42,7 @@ from stepguard.procedure import Tool
 from stepguard.testing import SimulatedModel, Slips
 
 KINDS: Final = ("chain", "agent", "async", "tool", "gate", "batch")
-_MODEL: Final = SimulatedModel(seed=1, slips=Slips.none())
+MODEL: Final = SimulatedModel(seed=1, slips=Slips.none())
 _CHAIN: Final = "inputs: x\nt1 = x + 1\n" + "\n".join(f"t{n} = t{n - 1} + {n % 7 - 2}" for n in range(2, 13))
 _LOOP: Final = """\
 inputs: items: list of integer
@@ -81,7 +81,7 @@ class Report:
         return not (self.asked_again or self.called_twice or self.wrong or self.faults)
 
 
-class _Noting:
+class Noting:
     """The model: notes what it is asked, then takes a moment."""
 
     def __init__(self, log: Path, pause: float) -> None:
@@ -97,17 +97,17 @@ class _Noting:
         """See `SyncBackend.complete`."""
         self.note(request)
         time.sleep(self._pause)
-        return _MODEL.complete(request)
+        return MODEL.complete(request)
 
 
-class _Awaited(_Noting):
+class _Awaited(Noting):
     is_async = True
 
     async def acomplete(self, request: Request) -> Completion:
         """See `AsyncBackend.acomplete`."""
         self.note(request)
         await asyncio.sleep(self._pause)
-        return _MODEL.complete(request)
+        return MODEL.complete(request)
 
 
 def _paying(effects: Path, pause: float) -> Callable[..., str]:
@@ -151,7 +151,7 @@ def live(kind: str, number: int, folder: Path, pause: float) -> None:
         return
     procedure = procedure_of(kind, folder / "effects", pause=8 * pause)
     log, given = folder / "asked", inputs_of(kind, number)
-    model = _Awaited(log, pause) if kind in ("async", "batch") else _Noting(log, pause)
+    model = _Awaited(log, pause) if kind in ("async", "batch") else Noting(log, pause)
     guard = Guard(model, segment=2, parallel=2 if kind == "async" else 1, ledger=folder / "runs.db")
     if kind == "async":
 
@@ -192,7 +192,7 @@ def _settle_calls(folder: Path, number: int, report: Report) -> None:
         for id_ in [id_ for id_, call in calls.items() if call["status"] == "pending"]:
             report.unsettled += 1
             amount = id_.removeprefix("call ")
-            if amount in _lines(folder / "effects"):
+            if amount in lines_of(folder / "effects"):
                 ledger.answer(name, id_, f"paid {amount}")
             else:
                 ledger.repeat(name, id_)
@@ -209,40 +209,41 @@ def run_conversation(
         report.lives += 1
         ended = _one_life("agent", number, folder, chance, windows, pause, report, most)
     report.wrong += _converse(number, folder, pause) != [f"paid {amount}" for amount in _amounts(number)]
-    report.called_twice += sum(abs(_lines(folder / "effects").count(str(amount)) - 1) for amount in _amounts(number))
+    report.called_twice += sum(abs(lines_of(folder / "effects").count(str(amount)) - 1) for amount in _amounts(number))
 
 
-def _lines(path: Path) -> list[str]:
+def lines_of(path: Path) -> list[str]:
     return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class Known:
     """What is durable of a job: its steps with the values that they read, and how its runs stand."""
 
     steps: frozenset[tuple[str, str]]
     standing: Mapping[str, tuple[str, str | None]]
 
 
-def _look(folder: Path, names: list[str]) -> _Known:
+def look(place: Path | str, names: Collection[str]) -> Known:
+    """What is durable of runs in a ledger."""
     steps: set[tuple[str, str]] = set()
     standing: dict[str, tuple[str, str | None]] = {}
-    if (folder / "runs.db").exists():
-        with Ledger(folder / "runs.db") as ledger:  # a file that was only half made is made again
+    if isinstance(place, str) or place.exists():
+        with Ledger(place) as ledger:  # a file that was only half made is made again
             standing = {each.run_id: (each.status, each.place) for each in ledger.runs() if each.run_id in names}
             for number, name in ledger.file.read("select number, name from runs"):
                 if name in names:
                     rows = ledger.file.read("select body from records where run = ? and kind = 'step'", number)
                     bodies = [json.loads(body) for (body,) in rows]
                     steps |= {(each["id"], _reads(each["reads"])) for each in bodies if each["claim"] is not None}
-    return _Known(frozenset(steps), standing)
+    return Known(frozenset(steps), standing)
 
 
 def _reads(values: Mapping[str, object]) -> str:
     return json.dumps({name: str(value) for name, value in sorted(values.items())})
 
 
-def _asked_again(lines: list[str], known: _Known) -> int:
+def _asked_again(lines: list[str], known: Known) -> int:
     """How many steps of these requests were durable before. A step's own operands are among a request's values."""
     count = 0
     for line in lines:
@@ -254,17 +255,17 @@ def _asked_again(lines: list[str], known: _Known) -> int:
     return count
 
 
-def _settle(folder: Path, kind: str, number: int, known: _Known, report: Report) -> None:
+def settle(folder: Path, kind: str, number: int, known: Known, report: Report, *, at: Path | str | None = None) -> None:
     """Be the person: approve what is asked, and tell what a call that was cut off has done."""
     name = run_id(kind, number, 0)
     status, place = known.standing.get(name, ("", None))
-    with Ledger(folder / "runs.db") as ledger:
+    with Ledger(folder / "runs.db" if at is None else at) as ledger:
         if status == "waiting" and place is not None:
             ledger.answer(name, place, "yes")
         elif status == "failed":
             report.unsettled += 1
             amount = str(2 * number * 100 + 1)
-            if amount in _lines(folder / "effects"):
+            if amount in lines_of(folder / "effects"):
                 ledger.answer(name, "receipt", f"paid {amount}")
             else:
                 ledger.repeat(name, "receipt")
@@ -285,21 +286,21 @@ def run_job(
     names = [run_id(kind, number, row) for row in range(len(given))]
     report.runs += len(given)
     for _ in range(10_000):
-        known = _look(folder, names)
+        known = look(folder / "runs.db", names)
         if len(known.standing) == len(names) and all(each[0] == "verified" for each in known.standing.values()):
             break
         if kind in ("tool", "gate"):
             _settle_if_stopped(folder, kind, number, known, report)
-        asked = len(_lines(folder / "asked"))
+        asked = len(lines_of(folder / "asked"))
         report.lives += 1
         _one_life(kind, number, folder, chance, windows, pause, report, most)
-        report.asked_again += _asked_again(_lines(folder / "asked")[asked:], known)
-    _compare(kind, number, folder, names, report)
+        report.asked_again += _asked_again(lines_of(folder / "asked")[asked:], known)
+    compare(kind, number, folder, names, report)
 
 
-def _settle_if_stopped(folder: Path, kind: str, number: int, known: _Known, report: Report) -> None:
+def _settle_if_stopped(folder: Path, kind: str, number: int, known: Known, report: Report) -> None:
     if any(status in ("waiting", "failed") for status, _ in known.standing.values()):
-        _settle(folder, kind, number, known, report)
+        settle(folder, kind, number, known, report)
 
 
 def _one_life(
@@ -344,12 +345,14 @@ def _one_life(
     return True
 
 
-def _compare(kind: str, number: int, folder: Path, names: list[str], report: Report) -> None:
+def compare(
+    kind: str, number: int, folder: Path, names: list[str], report: Report, *, at: Path | str | None = None
+) -> None:
     """Hold every run of a job against one that nobody killed."""
     procedure = procedure_of(kind, folder / "unkilled")
-    guard = Guard(_MODEL, person=lambda *_: True)
+    guard = Guard(MODEL, person=lambda *_: True)
     wholes = [guard.run(procedure, each) for each in inputs_of(kind, number)]
-    with Ledger(folder / "runs.db", read_only=True) as ledger:
+    with Ledger(folder / "runs.db" if at is None else at, read_only=True) as ledger:
         numbers = {name: row for row, name in ledger.file.read("select number, name from runs")}
         for name, whole in zip(names, wholes, strict=True):
             kept = load_run(ledger.file, numbers[name])
@@ -357,7 +360,7 @@ def _compare(kind: str, number: int, folder: Path, names: list[str], report: Rep
             report.wrong += (end.get("status"), end.get("answer")) != (whole.status, whole.answer)
     if kind in ("tool", "gate"):
         amount = str(2 * number * 100 + 1)
-        report.called_twice += abs(_lines(folder / "effects").count(amount) - 1)
+        report.called_twice += abs(lines_of(folder / "effects").count(amount) - 1)
 
 
 def run_kills(most: int, folder: Path, *, seed: int = 1, pause: float = 0.002) -> Report:

@@ -41,7 +41,7 @@ _UNWRITTEN = 74
 _INTERRUPTED = 130
 _PIPE = 141
 _TERMINATED = 143
-_ENDED_BY_THEMSELVES = ("serve", "mcp", "ui")
+_ENDED_BY_THEMSELVES = ("serve", "mcp", "ui", "worker")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,13 @@ _COMMANDS: Final[Mapping[str, _Command]] = {
     ),
     "erase": _Command(
         "ledger", "take what runs hold out of a ledger; that they were stays", "{About}.", add="add_erase"
+    ),
+    "worker": _Command(
+        "worker", "carry out the runs of a queue, on as many machines as you like (extra: dbos)", "{About}."
+    ),
+    "enqueue": _Command("worker", "have workers run a procedure", "{About}.", add="add_enqueue"),
+    "cancel": _Command(
+        "worker", "take a run out of its queue, or have its worker end it", "{About}.", add="add_cancel"
     ),
 }
 

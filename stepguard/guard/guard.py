@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import shorten
-from stepguard.engine.actions import Action, Ask, Commit, Event
+from stepguard.engine.actions import Action, Ask, Commit, Event, Wait
 from stepguard.engine.machine import Engine
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError, InputError, UsageError
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from stepguard.engine.batch import Batch, BatchRow, RowKey, RowResult
     from stepguard.engine.forecast import Forecast
+    from stepguard.ledger import Ledger
     from stepguard.telemetry.logging import Telemetry
 
 _BREATH: Final = 64
@@ -67,6 +68,11 @@ class Guard:
     def options(self) -> GuardOptions:
         """What it was given."""
         return self._options
+
+    @property
+    def ledger(self) -> Ledger | None:
+        """Where its runs are durable; None where they are not."""
+        return self._ledger
 
     def __repr__(self) -> str:
         return f"<Guard of {shorten(str(getattr(self._backend, 'name', type(self._backend).__name__)))}>"
@@ -250,8 +256,13 @@ class Guard:
 
         return run, Batch(procedure, **options)
 
-    def drive(self, run: Run) -> Result:
+    def drive(self, run: Run, *, stopped: Callable[[], bool] | None = None) -> Result:
         """Carry a run that `start` made to its end.
+
+        Args:
+            run: the run.
+            stopped: whether it is to be cancelled, asked before each model call, each wait and each call of a tool, of
+                which none is ever cut off.
 
         Where this is interrupted (by KeyboardInterrupt, say) the run is cancelled: `Run.values` and `Run.result` hold
         what was verified and spent.
@@ -267,6 +278,9 @@ class Guard:
             while not run.done:
                 action = run.next_action()
                 if action is None:
+                    break
+                if stopped is not None and _begins(action) and stopped():
+                    run.cancel()
                     break
                 with telemetry.performing(action):
                     event = ask_model(backend, action) if isinstance(action, Ask) else run.perform(action)
@@ -381,3 +395,10 @@ def _ended(run: Run, telemetry: Telemetry) -> Result:
 def _seed_of(seed: int, index: int) -> int:
     """The seed of a row: with one for all, the runs that an endpoint slows down would all come back at once."""
     return int.from_bytes(hashlib.sha256(f"{seed}/{index}".encode()).digest()[:4], "big")
+
+
+def _begins(action: Action) -> bool:
+    """Whether an action begins something that costs or has effects: not where it ends a call, or keeps what is done."""
+    return isinstance(action, Ask | Wait) or (
+        isinstance(action, Commit) and action.call is not None and not action.call.returned
+    )

@@ -3,6 +3,7 @@
 ================  ===================================================================================
 `chat`            what a chat call asks the guard to do, whom the host trusts, and results as completions
 `openai`          `stepguard.wrap`: an OpenAI-style client whose chat completions can run guarded
+`dbos`            DBOS: runs in queues, carried out by workers on many machines
 `decorator`       `stepguard.guarded`: a function that calls a model, as a guarded procedure
 `langchain`       LangChain: an agent middleware, with which calls that ask for a procedure run guarded
 `langgraph`       LangGraph: a procedure as a node of a graph

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Final, Literal, Self, get_args
 
 from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_seconds
-from stepguard.errors import ConfigError, LedgerError, RunConflict, StepguardError
+from stepguard.errors import ConfigError, LedgerError, ProcedureError, RunConflict, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
 from stepguard.ledger.changes import RunChange, read_answer
@@ -31,9 +31,10 @@ from stepguard.results import Status
 
 __all__ = ["KEPT_STATUSES", "KeptStatus", "Ledger", "RunSummary"]
 
-KeptStatus = Status | Literal["running", "interrupted", "answered", "open", "erased"]
-"""That of the result; ``running`` while a process drives it, ``interrupted`` where one was killed, ``answered`` where
-it waited and can go on, ``open`` for the conversation of a gate that nobody drives, ``erased``."""
+KeptStatus = Status | Literal["queued", "running", "interrupted", "answered", "open", "erased"]
+"""That of the result; ``queued`` where another process is to drive it, ``running`` while one does, ``interrupted``
+where one was killed, ``answered`` where it waited and can go on, ``open`` for the conversation of a gate that nobody
+drives, ``erased``."""
 KEPT_STATUSES: Final[tuple[str, ...]] = tuple(each for part in get_args(KeptStatus) for each in get_args(part))
 """Every `KeptStatus`."""
 
@@ -123,6 +124,7 @@ class Ledger:
         self._full_sync: Final = full_sync
         self.file: Final = _open(str(path), read_only=read_only)
         self.path: Final = self.file.path
+        self.address: Final = str(path)
         self._last: tuple[Procedure, str] | None = None
 
     def __repr__(self) -> str:
@@ -138,18 +140,78 @@ class Ledger:
         given = {name: to_data(value) for name, value in inputs.items()}
         row = self._row(run_id)
         if row is None:
-            subject = _Subject(
-                self._digest(procedure),
-                procedure.name,
-                procedure_source(procedure),
-                operation_facts(procedure),
-                len(procedure) if procedure.straight else None,
-            )
-            writer = self._begin(run_id, subject, "running", inputs=given)
+            writer = self._begin(run_id, self._subject(procedure), "running", inputs=given)
             return RunJournal(writer, KeptRun(inputs=given), texts=self._texts)
         self._check_procedure(procedure, row.procedure, run_id)
         writer, kept = self._go_on(run_id, row, "running", lambda kept: self._check_inputs(kept, given, run_id))
         return RunJournal(writer, kept, texts=self._texts)
+
+    def queue(self, procedure: Procedure, inputs: Mapping[str, Value], *, run_id: str) -> bool:
+        """Begin a run that another process is to drive; one that was begun so before is left as it is.
+
+        Args:
+            procedure: its procedure.
+            inputs: its inputs, as `Procedure.accept_inputs` gives them.
+            run_id: its name.
+
+        Returns:
+            Whether it is new.
+
+        Raises:
+            ConfigError: `run_id` names nothing.
+            RunConflict: the run was begun with another procedure or other inputs.
+            LedgerError: it cannot be read or written.
+        """
+        check_run_id(run_id)
+        given = {name: to_data(value) for name, value in inputs.items()}
+        row = self._row(run_id)
+        if row is None:
+            try:
+                self._begin(run_id, self._subject(procedure), "queued", inputs=given).give_up()
+            except RunConflict:  # somebody has just begun it
+                row = self._row(run_id)
+                if row is None:
+                    raise
+            else:
+                return True
+        self._check_procedure(procedure, row.procedure, run_id)
+        self._check_inputs(load_run(self.file, row.number), given, run_id)
+        return False
+
+    def queued(self, run_id: str, procedures: Iterable[Procedure] = ()) -> tuple[Procedure, dict[str, Value]]:
+        """The procedure and the inputs of a run that is there.
+
+        Args:
+            run_id: the run.
+            procedures: those that the ledger does not hold whole: with functions, tools or checks of one's own.
+
+        Raises:
+            ConfigError: there is no such run, or its procedure is not among these.
+            RunConflict: it was erased.
+            LedgerError: it cannot be read.
+        """
+        row = self._row(run_id)
+        if row is None:
+            raise ConfigError(f"the ledger {self.path} has no run {run_id!r}", option="run_id")
+        rows = self.file.read(
+            "select title, source, operations from runs join procedures on digest = procedure where number = ?",
+            row.number,
+        )
+        title, source, operations = rows[0] if rows else ("", None, "[]")
+        given = load_run(self.file, row.number).inputs
+        inputs = {name: from_data(value) for name, value in given.items()} if isinstance(given, dict) else {}
+        known = {self._digest(each): each for each in procedures}
+        if row.procedure in known:
+            return known[row.procedure], inputs
+        if source is not None and operations == "[]":
+            with suppress(ProcedureError):  # what the text does not hold, such as a check of one's own
+                return read_procedure(source, operations), inputs
+        for each in known.values():
+            if each.name == title:
+                self._check_procedure(each, row.procedure, run_id)
+                return each, inputs
+        what = f"the procedure {title!r} of the run {run_id!r} has functions, tools or checks that are not known here"
+        raise ConfigError(f"{what}: give it to the worker", option="procedures")
 
     def open_gate(
         self, policy: Policy, *, run_id: str, conversation: str, options: Mapping[str, Any]
@@ -179,6 +241,15 @@ class Ledger:
                 "go on with the one it was begun with, or use another run_id"
             )
         return ConversationJournal(*self._go_on(run_id, row, "open", lambda _: None, options=options))
+
+    def _subject(self, procedure: Procedure) -> _Subject:
+        return _Subject(
+            self._digest(procedure),
+            procedure.name,
+            procedure_source(procedure),
+            operation_facts(procedure),
+            len(procedure) if procedure.straight else None,
+        )
 
     def _row(self, run_id: str) -> _RunRow | None:
         rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
@@ -397,6 +468,10 @@ class Ledger:
         )
         standing = self._standing({number: status for number, _, status in rows})
         return [str(name) for number, name, _ in rows if standing[number] != "running"]
+
+    def answered(self) -> list[str]:
+        """The run_ids of the runs that waited and can go on."""
+        return [str(name) for (name,) in self.file.read("select name from runs where status = 'answered'")]
 
     def head(self) -> str:
         """The number and the hash of the last record: kept elsewhere, or signed, it proves all records up to it."""

@@ -45,7 +45,7 @@ class RunReading:
         """Where a run stands that has not ended; None of one that has, and of a conversation."""
         if self.result is None or self.result.status in COMPLETED:
             return None
-        return self.summary.status if self.summary.status in ("running", "interrupted", "answered") else None
+        return self.summary.status if self.summary.status in ("queued", "running", "interrupted", "answered") else None
 
 
 def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = ()) -> RunReading:

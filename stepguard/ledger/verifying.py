@@ -249,7 +249,7 @@ def _check_row(file: LedgerStore, number: int, row: Mapping[str, Any]) -> tuple[
         return kept, LedgerFault(None, None, str(error))
     end = kept.end
     ended = None if end is None else end["status"]
-    if status not in ("running", "answered", "open") and status != ended:
+    if status not in ("queued", "running", "answered", "open") and status != ended:
         what = f"the run is listed as {status}, and its records say {ended or 'nothing of it'}"
         return kept, LedgerFault(None, None, what)
     facts: dict[str, Any] = {"calls": kept.usage.calls, "tokens": kept.usage.tokens}

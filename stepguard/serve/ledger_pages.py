@@ -54,7 +54,7 @@ _KINDS: Final = {
     **dict.fromkeys(("checked", "unverified", "waiting", "answered"), "weak"),
     **dict.fromkeys(("running", "open", "erased"), "quiet"),
 }
-_MOVING: Final = ("running", "interrupted", "waiting", "answered", "open")
+_MOVING: Final = ("queued", "running", "interrupted", "waiting", "answered", "open")
 """Of these runs there may be more to come."""
 _MORE: Final = """
 .runs>li{border:1px solid var(--rule);border-radius:6px;background:var(--panel);padding:.4rem .7rem;margin:.5rem 0;

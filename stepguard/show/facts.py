@@ -30,7 +30,7 @@ _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
 _DIGITS: Final = 9
 """A number in a site has no more of them."""
-GOING_ON: Final = ("waiting", "answered", "running", "interrupted")
+GOING_ON: Final = ("queued", "waiting", "answered", "running", "interrupted")
 """How a run stands that has not ended."""
 
 

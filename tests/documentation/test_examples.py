@@ -68,6 +68,13 @@ def test_the_dose_is_right_or_not_handed_on() -> None:
     assert "draw up" not in insisted
 
 
+def test_a_workflow_that_dies_after_every_step_asks_and_pays_once() -> None:
+    """The engine inside a workflow engine takes the same way in every life: nothing is asked or called twice."""
+    *deaths, outcome, spent = here_printed("durable_workflow").splitlines()
+    assert outcome == f"life {len(deaths) + 1}: verified: total 59.50, R-1"
+    assert spent == f"{len(deaths) - 1} model calls, {len(deaths) - 1} of them counted; paid 59.50"
+
+
 def test_forty_steps_end_on_the_right_balance_with_the_guard_alone() -> None:
     """Unguarded the same model ends on another balance, without a word; guarded all forty steps are verified."""
     balance = Decimal("12000.00")
