@@ -20,6 +20,7 @@ import asyncio
 import json
 import multiprocessing
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -196,6 +197,7 @@ def main() -> None:
     for _ in range(options.repeat):
         with tempfile.TemporaryDirectory() as folder:
             repetitions.append(measure(options, Path(folder)))
+        print({name: float(f"{value:.3g}") for name, value in repetitions[-1].items()}, file=sys.stderr, flush=True)
     figures = {name: _spread([each[name] for each in repetitions]) for name in repetitions[0]}
     print(json.dumps({**vars(options), **figures}))
 

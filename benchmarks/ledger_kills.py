@@ -13,6 +13,7 @@ down what it does. Counted are, over all kills:
     asked_again    steps that were durable when a process was killed, and were asked of the model after that
     called_twice   calls of the tool for one step, or one call of the agent, beyond the first
     wrong          runs that ended otherwise than one that nobody killed
+    kinds          in how many of the kinds somebody was killed
     unsettled      calls that were cut off: the run said so, and what the tool had done was told to the ledger
 """
 
@@ -66,6 +67,7 @@ class Report:
     """What was counted."""
 
     kills: int = 0
+    kinds: int = 0
     runs: int = 0
     lives: int = 0
     asked_again: int = 0
@@ -322,11 +324,12 @@ def _one_life(
             code = 0
         finally:
             os._exit(code)
+    started = time.monotonic()
     if report.kills >= most:
         _, status = os.waitpid(child, 0)
+        windows[kind] = 1.2 * (time.monotonic() - started)
         report.faults += status != 0
         return True
-    started = time.monotonic()
     until = started + chance.uniform(0.0, windows[kind])
     while time.monotonic() < until:
         done, status = os.waitpid(child, os.WNOHANG)
@@ -367,14 +370,19 @@ def run_kills(most: int, folder: Path, *, seed: int = 1, pause: float = 0.002) -
     """Kill so many processes, and count."""
     report, chance, started = Report(), random.Random(seed), time.monotonic()
     gc.collect()
-    number, windows = 0, dict.fromkeys(KINDS, 50 * pause)
+    number, windows, killed = 0, dict[str, float](), set[str]()
     while report.kills < most:
         number += 1
         kind = KINDS[number % len(KINDS)]
+        # The first of each kind is killed by nobody, which tells how long a life is here; few kills are shared by all.
+        before = report.kills
+        until = min(most, report.kills + max(1, most // len(KINDS))) if kind in windows else 0
         if kind == "agent":
-            run_conversation(number, folder, chance, windows, pause, report, most)
+            run_conversation(number, folder, chance, windows, pause, report, until)
         else:
-            run_job(kind, number, folder, chance, windows, pause, report, most)
+            run_job(kind, number, folder, chance, windows, pause, report, until)
+        killed |= {kind} if report.kills > before else set()
+    report.kinds = len(killed)
     with Ledger(folder / "runs.db", read_only=True) as ledger:
         verified = verify_ledger(ledger)
         report.faults += len(verified.faults) + sum(not name.startswith("agent") for name in verified.unchecked)
