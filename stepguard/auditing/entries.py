@@ -94,7 +94,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         label = LABEL.match(body, start, end)
         begin = label.end() if label is not None else start
         number = _number(label)
-        entries = list(_named(body, start, begin, end, names))
+        entries = list(_named_entries(body, start, begin, end, names))
         if number is not None:
             if block is not None and not block_named:
                 found.append(block)
@@ -186,7 +186,7 @@ def _number(label: re.Match[str] | None) -> int | None:
     return None if digits is None else int(digits)
 
 
-def _named(body: str, line_start: int, begin: int, end: int, names: Names) -> Iterator[Entry]:
+def _named_entries(body: str, line_start: int, begin: int, end: int, names: Names) -> Iterator[Entry]:
     """The claims of a line that name their step."""
     anchors: list[tuple[re.Match[str], str, bool]] = []
     for found in _ANCHOR.finditer(body, begin, end):

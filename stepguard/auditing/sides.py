@@ -18,7 +18,7 @@ from stepguard.language.values import round_exact
 Comparison = Literal["equal", "rounded", "different", "unclear"]
 
 _MAX_SIDE: Final = 2000
-_PLAIN: Final = re.compile(r"-?[0-9]{1,60}\Z")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,60}\Z")
 _CURRENCY: Final = re.compile(r"[$€£¥₹]")
 _NUMERAL: Final = re.compile(r"[-+]?\(?[-+]?(?:[0-9][0-9,]*(?P<part>\.[0-9]*)?|(?P<bare>\.[0-9]+))\)?\Z")
 _PERCENT: Final = re.compile(r"([0-9][0-9.,]*|\.[0-9]+) ?%(?=\s*(?:[*/)]|\Z))")
@@ -64,7 +64,7 @@ class Side:
 
 def read_side(text: str, *, unit: bool = False) -> Side | None:
     """A side that holds numbers only, None where it cannot be read with certainty."""
-    if _PLAIN.match(text):
+    if _INTEGER.match(text):
         return Side(text, int(text), places=0, unit=unit, single=True)
     if len(text) > _MAX_SIDE:
         return None

@@ -199,7 +199,7 @@ class _Reader:
                     self.plain_reply = True
                 self._claim(name, value, key_at, end)
             elif re.sub(r"[\W_]+", "", key[:80]).lower() in _ANSWER_KEYS and not isinstance(value, list | dict):
-                self.final.append((_shown(value), key_at, end))
+                self.final.append((_value_text(value), key_at, end))
             elif isinstance(value, JsonObject | list):
                 before, final = self.count, len(self.final)
                 self.value(value_at, depth + 1)
@@ -223,7 +223,7 @@ class _Reader:
         unknown: str | None = None
         for key in _NAME_KEYS:
             for each in given.get(key, ()):
-                written = "" if isinstance(each, dict | list) else _shown(each).strip()
+                written = "" if isinstance(each, dict | list) else _value_text(each).strip()
                 found = self.names.find(written)
                 number = _NUMBER.match(written)
                 if found is not None:
@@ -249,7 +249,7 @@ class _Reader:
         return True
 
     def _claim(self, name: str, value: object, start: int, end: int, *, known: bool = True) -> None:
-        entry = self._told(name, value) if isinstance(value, JsonObject) else self._read(name, _shown(value))
+        entry = self._told(name, value) if isinstance(value, JsonObject) else self._read(name, _value_text(value))
         self.entries.append(replace(entry, name=name, known=known, start=start, end=end))
 
     def _told(self, name: str, item: JsonObject) -> Entry:
@@ -259,11 +259,13 @@ class _Reader:
             side
             for key in _WORK_KEYS
             for each in given.get(key, ())
-            if isinstance(each, str) and (side := _shown(each))
+            if isinstance(each, str) and (side := _value_text(each))
         ]
-        results = list(dict.fromkeys(_shown(each) for key in _VALUE_KEYS for each in given.get(key, ())))
+        results = list(dict.fromkeys(_value_text(each) for key in _VALUE_KEYS for each in given.get(key, ())))
         results = [each for each in results if each] or results[:1]
-        unit = next((_shown(each) for key in _UNIT_KEYS for each in given.get(key, ()) if isinstance(each, str)), "")
+        unit = next(
+            (_value_text(each) for key in _UNIT_KEYS for each in given.get(key, ()) if isinstance(each, str)), ""
+        )
         if (unit.isalpha() and len(unit) > 1) or unit == "%" or unit in SIGNS:
             results = [f"{each} {unit}" if _PLAIN_NUMBER.fullmatch(each) else each for each in results]
         step = self.names.steps.get(name)
@@ -292,7 +294,7 @@ def _by_key(item: JsonObject) -> dict[str, list[object]]:
     return found
 
 
-def _shown(value: object) -> str:
+def _value_text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

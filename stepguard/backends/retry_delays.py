@@ -74,7 +74,7 @@ def _in_body(body: object) -> float | None:
         inside: Iterable[object] = ()
         if isinstance(node, Mapping):
             for name, value in node.items():
-                seconds = _named(str(name), value)
+                seconds = _labelled_delay(str(name), value)
                 if seconds is not None:
                     return seconds
             inside = node.values()
@@ -85,7 +85,7 @@ def _in_body(body: object) -> float | None:
     return None
 
 
-def _named(name: str, value: object) -> float | None:
+def _labelled_delay(name: str, value: object) -> float | None:
     key = _KEY.fullmatch(_LETTERS.sub("", name.lower())) if len(name) < 40 else None
     if key is None or isinstance(value, bool):
         return None

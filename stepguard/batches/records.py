@@ -16,12 +16,12 @@ from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.value_json import INEXACT_IN_JSON
 
-_KEPT: Final = ("status", "strength", "answer", "values", "problem", "error", "usage", "cost", "seconds")
+_RESULT_FIELDS: Final = ("status", "strength", "answer", "values", "problem", "error", "usage", "cost", "seconds")
 _COLUMNS: Final = (
     *("index", "key", "status", "strength", "answer", "problem", "error", "values"),
     *("calls", "input_tokens", "output_tokens", "cost", "seconds"),
 )
-_WHOLE: Final = re.compile(r"-?[0-9]{1,16}")
+_INTEGER: Final = re.compile(r"-?[0-9]{1,16}")
 _FORMULA: Final = re.compile(r"[=@\t\r]|[+-](?![\d ().,/-]*\Z)")
 """How a cell begins that a spreadsheet would compute, and that is no number, date or telephone number."""
 
@@ -34,17 +34,17 @@ def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = F
         inputs: the names of the inputs, which are left out of the values: documents are among them.
         details: with every step and attempt, as `Result.to_dict` has them.
     """
-    head: dict[str, Any] = {"index": row.index, "key": _plain(row.key), "status": row.status}
+    head: dict[str, Any] = {"index": row.index, "key": _plain_key(row.key), "status": row.status}
     if row.result is None:
         assert row.error is not None
         return {**head, "error": {"type": type(row.error).__name__, "message": error_words(row.error)}}
     whole = row.result.to_dict()
     whole["values"] = {name: value for name, value in whole["values"].items() if name not in inputs}
-    return {**head, **(whole if details else {name: whole[name] for name in _KEPT})}
+    return {**head, **(whole if details else {name: whole[name] for name in _RESULT_FIELDS})}
 
 
-def _plain(key: object) -> object:
-    if isinstance(key, JsonNumber) and _WHOLE.fullmatch(key) and abs(int(key)) < INEXACT_IN_JSON:
+def _plain_key(key: object) -> object:
+    if isinstance(key, JsonNumber) and _INTEGER.fullmatch(key) and abs(int(key)) < INEXACT_IN_JSON:
         return int(key)
     if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < INEXACT_IN_JSON):
         return key

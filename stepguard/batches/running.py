@@ -29,7 +29,7 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 
 _SHAPING: Final = ("segment", "repair", "budget", "fallback", "reply_format", "parallel", "stop_early", "observe")
 """The options whose change would make rows of two kinds."""
-_SHOWN: Final = 80
+_LONGEST: Final = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,15 +246,15 @@ def _seed(ledger: BatchLedger, given: int | None) -> int:
 def _shape(options: Mapping[str, Any]) -> dict[str, str]:
     """What of the options shapes results, as text that is the same in every process."""
     shown = {name: without_addresses(repr(options[name])) for name in _SHAPING if options.get(name) is not None}
-    return {name: text if len(text) <= _SHOWN else _hash(text) for name, text in shown.items()}
+    return {name: text if len(text) <= _LONGEST else _hash(text) for name, text in shown.items()}
 
 
 def _digest(row: BatchRow) -> str:
-    facts = [str(row.key), {str(name): _shown(value) for name, value in row.inputs.items()}, str(row.error)]
+    facts = [str(row.key), {str(name): _stable_text(value) for name, value in row.inputs.items()}, str(row.error)]
     return _hash(json.dumps(facts, sort_keys=True))
 
 
-def _shown(value: object) -> str:
+def _stable_text(value: object) -> str:
     return repr(value) if isinstance(value, str) else without_addresses(repr(value))
 
 

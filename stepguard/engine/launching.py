@@ -33,7 +33,7 @@ from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
 
 _CODE: Final = Rung("code", assistance="code")
-_NOBODY: Final = "a person has to answer it"
+_NEEDS_PERSON: Final = "a person has to answer it"
 _UNSETTLED: Final[Mapping[CallState, str]] = {
     "other": "the call of the tool {call} was made before with other arguments: nothing may be called with its "
     "idempotency key {key!r} again; use another run_id",
@@ -128,7 +128,7 @@ class Launcher:
         performer = segment.steps[0].performer
         code = performer in ("code", "function", "tool") or rung.assistance == "code"
         if performer == "person" or rung.waits:
-            question = segment.steps[0].instruction or segment.steps[0].formula or _NOBODY
+            question = segment.steps[0].instruction or segment.steps[0].formula or _NEEDS_PERSON
             asked = self._answer(segment, question, again=rung.waits)
             if asked is None:
                 self._ending.end("waiting", segment.occurrences[0], question)

@@ -125,7 +125,7 @@ class Prompter:
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
         system = _questioner(self._reply_format, step, values)
-        done = f"Done before:{_done(before)}\n" if before else ""
+        done = f"Done before:{_done_lines(before)}\n" if before else ""
         shown = ShownValues([step], values, self._order)
         return (*system, Message("user", f"{shown.documents}{done}{_question(step, values, shown)}"))
 
@@ -165,12 +165,12 @@ def describe_steps(
         order: the place of each input of the procedure, so that documents stand in the same order in every request.
     """
     shown = ShownValues(steps, values, order)
-    done = f"\nDone before:{_done(before)}" if before else ""
+    done = f"\nDone before:{_done_lines(before)}" if before else ""
     lines = "\n".join(_line(step, shown.beside(step.reads)) for step in steps)
     return f"{shown.documents}Values:\n{shown.listed}{done}\nSteps:\n{lines}"
 
 
-def _done(before: Sequence[Step]) -> str:
+def _done_lines(before: Sequence[Step]) -> str:
     return "".join(f"\n{_line(step, [])}" for step in before)
 
 

@@ -16,7 +16,7 @@ from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence
 
-_SHOWN: Final = 5
+_MOST_STEPS: Final = 5
 _OF_PARTS: Final = frozenset({"split", "rewrite", "fields", "parts"})
 """Rungs whose wrong values are those of smaller steps."""
 _TRUTHS: Final = {"yes": True, "no": False}
@@ -130,7 +130,7 @@ class Recall:
         """What the caller should know: that durable steps were asked again, or an answer is none."""
         if not self.refused:
             return tuple(self._faults)
-        names = ", ".join(map(str, self.refused[:_SHOWN])) + (" ..." if len(self.refused) > _SHOWN else "")
+        names = ", ".join(map(str, self.refused[:_MOST_STEPS])) + (" ..." if len(self.refused) > _MOST_STEPS else "")
         note = f"{len(self.refused)} steps of the ledger no longer pass their checks and were asked again: {names}"
         return (note, *self._faults)
 

@@ -22,7 +22,7 @@ from stepguard.repair.policy import counts_days
 from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
 
-_AHEAD = 4
+_LOOK_AHEAD = 4
 """With parallel segments: how far ahead of the first open step to look for more, in times what can be asked at once."""
 
 
@@ -131,10 +131,10 @@ class Schedule:
                 any other. Such a step leads its segment.
         """
         strict = not self.unordered
-        self.source.advance(self.frontier + _AHEAD * size * self._parallel + _MOST_BEFORE)
+        self.source.advance(self.frontier + _LOOK_AHEAD * size * self._parallel + _MOST_BEFORE)
         end = self.source.known
         if not strict:
-            end = min(end, self.frontier + _AHEAD * size * self._parallel)
+            end = min(end, self.frontier + _LOOK_AHEAD * size * self._parallel)
         if self.frontier == end and (failure := self.source.failure) is not None:
             return Broken(end, failure, self.source.place)
         indices: list[int] = []

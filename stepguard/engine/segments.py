@@ -25,7 +25,7 @@ _PRIOR_ERROR: Final = 0.05
 """Before anything is seen: as if 5 steps had shown an error of 5 %. A few deviations outweigh so little at once."""
 _MEMORY: Final = 400.0
 """Older steps count less: as if about so many were remembered."""
-_REST: Final = 1.3
+_LAST_STRETCH: Final = 1.3
 """So much longer a segment may be when that saves the last call."""
 _MARGIN: Final = 1.5
 """Replies differ in length: what one may need is taken as so much more than the average."""
@@ -106,7 +106,7 @@ class SegmentLength:
         if remaining is None or calls <= 1:
             return chosen
         longer = -(-remaining // (calls - 1))
-        return longer if longer <= min(most, _REST * chosen) else chosen
+        return longer if longer <= min(most, _LAST_STRETCH * chosen) else chosen
 
     def _choose(self) -> tuple[int, int]:
         """The length with the fewest tokens a step, and the longest that may be."""

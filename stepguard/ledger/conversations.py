@@ -31,7 +31,9 @@ def _lines(change: Mapping[str, Any]) -> Iterator[TextLine]:
     for decision in change.get("decisions", ()):
         given = ", ".join(f"{name}={_text(value)}" for name, value in decision["arguments"].items())
         made = _short(f"{decision['tool']}({given})")
-        yield TextLine(f"{at}call {_short(decision['call'])}: {made}: {_said(decision)}", _KINDS[decision["outcome"]])
+        yield TextLine(
+            f"{at}call {_short(decision['call'])}: {made}: {_decision_text(decision)}", _KINDS[decision["outcome"]]
+        )
     decided = {each["call"] for each in change.get("decisions", ())}
     for call in change.get("calls", ()):
         if call["id"] not in decided:
@@ -45,7 +47,7 @@ def _lines(change: Mapping[str, Any]) -> Iterator[TextLine]:
         yield TextLine(f"{at}a person takes over", "weak")
 
 
-def _said(decision: Mapping[str, Any]) -> str:
+def _decision_text(decision: Mapping[str, Any]) -> str:
     if decision["outcome"] == "allow":
         return f"allow, key {decision['key']}"
     asked = f" a yes of {', '.join(decision['confirmations'])}" if decision["confirmations"] else ""

@@ -213,7 +213,7 @@ class _RuleJudge:
             case Requirement(condition=condition):
                 truth = self.decided(condition, scope, demand)
                 if truth is not None and truth == demand.negated:
-                    detail = _shown(condition, scope)
+                    detail = _condition_text(condition, scope)
                     self.refuse("broken", demand, "A rule about this call does not hold", detail=detail)
             case Confirmation(by=by):
                 if by not in self.confirmed:
@@ -343,7 +343,7 @@ def _same(values: Mapping[str, Value], wanted: Mapping[str, Value]) -> bool:
     return all(same_value(values[name], value) for name, value in wanted.items())
 
 
-def _shown(condition: ExpressionLike, scope: RuleScope) -> str:
+def _condition_text(condition: ExpressionLike, scope: RuleScope) -> str:
     """A condition with what it reads, for people."""
     tree = tree_of(condition)
     values = (f"{name} = {shorten(str(scope[name]), 120)}" for name in variables_in(tree) if name in scope)

@@ -17,7 +17,7 @@ from stepguard.policy.reading import read_moment
 from stepguard.policy.rules import MOMENT
 
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
-_WRITTEN: Final = ("percent", "duration", "quantity")
+_KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")
 """Types of keys that are asked about as they are written: a bare number would not say its unit."""
 
 
@@ -80,7 +80,7 @@ class KnownFacts:
         """What is asked about a fact that is not known."""
         fact = self._facts[name]
         pairs = zip(fact.keys, keys, strict=True)
-        written = tuple(each.type.write(key) if each.type.kind in _WRITTEN else key for each, key in pairs)
+        written = tuple(each.type.write(key) if each.type.kind in _KEPT_AS_TEXT else key for each, key in pairs)
         return FactQuestion(name, written, fact.question or "", str(fact.type), fact.judged)
 
     def _read(self, kind: ValueType, value: object, what: str) -> Value:

@@ -66,7 +66,7 @@ _Sources = Mapping[str, _Argument]
 def notes_on(rules: Iterable[Rule], tools: Mapping[str, DeclaredTool]) -> tuple[PolicyNote, ...]:
     """What there is to be said of the rules of a policy, in their order."""
     listed = list(rules)
-    kept = {argument for rule in listed for argument in _kept(rule.demands, _arguments(rule, tools))}
+    kept = {argument for rule in listed for argument in _arguments_of(rule.demands, _arguments(rule, tools))}
     notes: dict[PolicyNote, None] = {}
     for rule in listed:
         for line, term, source in _sums(rule.demands, dict(_arguments(rule, tools))):
@@ -165,12 +165,12 @@ def _outermost_aggregates(tree: Expression) -> Iterator[Aggregate]:
 # ---- what a rule keeps from being negative
 
 
-def _kept(demands: Iterable[Demand], sources: _Sources) -> Iterator[_Argument]:
+def _arguments_of(demands: Iterable[Demand], sources: _Sources) -> Iterator[_Argument]:
     for demand in demands:
         if isinstance(demand, Requirement) and demand.exemption is None:
             yield from _not_negative(tree_of(demand.condition), sources, holds=not demand.negated)
         elif isinstance(demand, Repetition):
-            yield from _kept(demand.body, _with(sources, demand.variable, demand.over))
+            yield from _arguments_of(demand.body, _with(sources, demand.variable, demand.over))
 
 
 def _not_negative(tree: Expression, sources: _Sources, *, holds: bool) -> Iterator[_Argument]:

@@ -275,7 +275,7 @@ class Policy:
             for each in self.tools.values()
         ]
         facts = [(each.name, each.type, each.keys, each.question, each.judged) for each in self.facts.values()]
-        rules = [(each.tool, each.names, _bare(each.demands)) for each in self.rules]
+        rules = [(each.tool, each.names, _demands_text(each.demands)) for each in self.rules]
         return (self.name, tools, rules, facts, dict(self.records), dict(self.tables), defaults)
 
     def _type(self, given: TypeLike, line: int | None) -> ValueType:
@@ -351,7 +351,7 @@ class Policy:
         return made
 
 
-def _bare(demands: Iterable[object]) -> str:
+def _demands_text(demands: Iterable[object]) -> str:
     """Demands as text, wherever they stand."""
     import re
 

@@ -141,7 +141,7 @@ def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterato
     """The sentences of each block, each with its rule or why it is none, and why its rules are only proposed."""
     blocks = list(prose_blocks(text))
     read = [
-        [(line, each, block.other or _read(each, known, listed)) for line, each in sentences_of(block)]
+        [(line, each, block.other or _read_sentence(each, known, listed)) for line, each in sentences_of(block)]
         for block in blocks
     ]
     unread = [any(isinstance(rule, str) for _, _, rule in sentences) for sentences in read]
@@ -152,7 +152,7 @@ def _read_blocks(text: str, known: ToolDeclarations, *, listed: bool) -> Iterato
         referred = any(isinstance(rule, str) and _REFERS.match(each) for _, each, rule in following[:1])
         joined = number + 1 < len(read) and _is_joined(block, blocks[number + 1])
         beside = unread[number] or behind or referred or joined or narrowed[number]
-        yield sentences, block.below or (_BESIDE if beside else None)
+        yield sentences, block.below or (_NARROWED if beside else None)
         behind = block.other != A_HEADING and (behind or (unread[number] and not block.item))
 
 
@@ -193,14 +193,14 @@ _REFERS: Final = re.compile(
     re.IGNORECASE,
 )
 """How a sentence begins that may narrow the one before it."""
-_BESIDE: Final = "it stands beside or behind words that are no rule, which may narrow it"
+_NARROWED: Final = "it stands beside or behind words that are no rule, which may narrow it"
 _UNREAD: Final = "it fits none of the forms that can be read in one way only"
 
 
 # ---- from a sentence to a rule
 
 
-def _read(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule | str:
+def _read_sentence(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule | str:
     plain = re.sub(r"\*\*|__(?=[\s`])|(?<=[\s`])__", "", sentence).strip()
     plain = re.sub(r"(?<![.!?])[.!]$", "", plain)
     for form, build in _FORMS:
@@ -208,20 +208,20 @@ def _read(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule 
         if match is None:
             continue
         for role in ("tool", "first"):
-            tool = _named(match, role)
+            tool = _name_in(match, role)
             if tool is not None and listed and tool not in known.tools:
                 return f"no tool {tool!r} is among those that were given"
         return build(match, known.arguments)
     return _UNREAD
 
 
-def _named(match: re.Match[str], role: str) -> str | None:
+def _name_in(match: re.Match[str], role: str) -> str | None:
     groups = match.groupdict()
     return next((groups[role + kind] for kind in "quc" if groups.get(role + kind)), None)
 
 
 def _tool_of(match: re.Match[str]) -> str:
-    return str(_named(match, "tool"))
+    return str(_name_in(match, "tool"))
 
 
 def _never(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
@@ -229,7 +229,7 @@ def _never(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _Dra
 
 
 def _before(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _DraftedRule | str:
-    first = str(_named(match, "first"))
+    first = str(_name_in(match, "first"))
     if first == _tool_of(match):
         return "a call cannot come before itself"
     doubt = "of which arguments is not said: any call of it will do" if known.get(first) != {} else None

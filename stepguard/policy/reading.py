@@ -25,7 +25,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
 from stepguard.policy.rules import MOMENT
 
-_PLAIN: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
+_PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 _MOMENT: Final = re.compile(
     r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
@@ -159,7 +159,7 @@ class Reader:
             return moment, given if written.tzinfo is not None else written.replace(tzinfo=self.zone).isoformat()
         if kind.items is not None:
             if not isinstance(given, list | tuple):
-                raise _refused(place, f"a list was expected, found {_named(given)}")
+                raise _refused(place, f"a list was expected, found {_kind_of_data(given)}")
             pairs = [self._argument(kind.items, each, f"{place}[{at}]", depth + 1) for at, each in enumerate(given)]
             return tuple(value for value, _ in pairs), [data for _, data in pairs]
         if kind.record is not None:
@@ -169,7 +169,7 @@ class Reader:
     def _record_argument(self, kind: ValueType, given: object, place: str, depth: int) -> tuple[Value, object]:
         assert kind.record is not None
         if not isinstance(given, Mapping):
-            raise _refused(place, f"an object was expected, found {_named(given)}")
+            raise _refused(place, f"an object was expected, found {_kind_of_data(given)}")
         if isinstance(given, JsonObject) and given.repeated:
             raise _refused(place, f"{min(given.repeated)!r} stands twice")
         known = self.defaults.get(kind.record.name, {})
@@ -195,17 +195,21 @@ class Reader:
                     value = kind.accept(f"{number}%" if kind.kind == "percent" else number)
                     return value, _json_number(kind, value)
                 sign = "%" if kind.kind == "percent" else ""
-                if isinstance(given, str) and given.endswith(sign) and _PLAIN.fullmatch(given.removesuffix(sign)):
+                if (
+                    isinstance(given, str)
+                    and given.endswith(sign)
+                    and _PLAIN_NUMBER.fullmatch(given.removesuffix(sign))
+                ):
                     value = kind.accept(given)
                     _json_number(kind, value)  # text, too, is a number to the tool
                     return value, given if sign else format_exact(cast(Any, to_exact(value)))
-                raise _refused(place, f"a number such as 12.50 was expected, found {_named(given)}")
+                raise _refused(place, f"a number such as 12.50 was expected, found {_kind_of_data(given)}")
             if kind.kind == "boolean":
                 if not isinstance(given, bool):
-                    raise _refused(place, f"true or false was expected, found {_named(given)}")
+                    raise _refused(place, f"true or false was expected, found {_kind_of_data(given)}")
                 return given, given
             if not isinstance(given, str) or isinstance(given, JsonNumber):
-                raise _refused(place, f"text was expected, found {_named(given)}")
+                raise _refused(place, f"text was expected, found {_kind_of_data(given)}")
             if len(given) > _MAX_TEXT or not encodable(given):
                 raise _refused(place, "the text is too long, or holds half of a character")
             if kind.kind == "text":
@@ -330,7 +334,7 @@ def _refused(place: str, reason: str) -> ValueRefused:
     return ValueRefused(f"{where}: {reason}" if where else reason, text="")
 
 
-def _named(data: object) -> str:
+def _kind_of_data(data: object) -> str:
     if data is None:
         return "null"
     if isinstance(data, bool):

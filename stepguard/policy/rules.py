@@ -36,7 +36,7 @@ def tree_of(given: ExpressionLike) -> Expression:
     return parse_term(given) if isinstance(given, str) else given
 
 
-def _read(node: object, name: str) -> None:
+def _read_field(node: object, name: str) -> None:
     value = getattr(node, name)
     if isinstance(value, str):
         object.__setattr__(node, name, parse_term(value))
@@ -136,7 +136,7 @@ class Exemption:
     counts: bool = False
 
     def __post_init__(self) -> None:
-        _read(self, "condition")
+        _read_field(self, "condition")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,7 +193,7 @@ class Requirement(_Worded):
     negated: bool = False
 
     def __post_init__(self) -> None:
-        _read(self, "condition")
+        _read_field(self, "condition")
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ class Limit(_Worded):
     def __post_init__(self) -> None:
         check_count(self.most, "most")
         object.__setattr__(self, "per", tuple(map(tree_of, self.per)))
-        _read(self, "within")
+        _read_field(self, "within")
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +231,7 @@ class Binding:
     line: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        _read(self, "value")
+        _read_field(self, "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ class Repetition:
     line: int | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        _read(self, "over")
+        _read_field(self, "over")
 
 
 Demand = (

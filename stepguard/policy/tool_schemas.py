@@ -13,7 +13,7 @@ from stepguard.language.expressions import RESERVED
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 _SCHEMAS: Final = ("parameters", "input_schema", "inputSchema")
-_PLAIN: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}
+_TYPES: Final = {"string": "text", "integer": "integer", "number": "number", "boolean": "boolean"}
 _FORMATS: Final = {"date": "date", "date-time": "moment", "time": "time"}
 _MAX_DEPTH: Final = 8
 
@@ -104,7 +104,7 @@ def _type(schema: object, name: str, made: ToolDeclarations, depth: int) -> str 
         return _record(schema, name, made, depth)
     if kind == "string":
         return _FORMATS.get(str(schema.get("format")), "text")
-    return _PLAIN.get(kind) if isinstance(kind, str) else None
+    return _TYPES.get(kind) if isinstance(kind, str) else None
 
 
 def _record(schema: Mapping[str, Any], name: str, made: ToolDeclarations, depth: int) -> str | None:

@@ -203,7 +203,7 @@ class PolicyTrees(Trees):
         positional: list[Expression] = []
         named: dict[str, Expression] = {}
         for each in arguments:
-            if isinstance(each, _Named):
+            if isinstance(each, _NamedArgument):
                 if each.name in named:
                     raise refuse(f"the argument {each.name!r} stands twice", name)
                 named[each.name] = each.value
@@ -213,11 +213,11 @@ class PolicyTrees(Trees):
                 positional.append(each)
         return rules.CallPattern(str(name), tuple(positional), tuple(named.items()))
 
-    def named_argument(self, children: list[Any]) -> _Named:
-        return _Named(str(children[0]), children[1])
+    def named_argument(self, children: list[Any]) -> _NamedArgument:
+        return _NamedArgument(str(children[0]), children[1])
 
 
-class _Named(NamedTuple):
+class _NamedArgument(NamedTuple):
     name: str
     value: Expression
 

@@ -62,7 +62,7 @@ again, such as the difference that decides a comparison, where the first reply t
 
 _CUTS: Final = 3
 """After so many replies in a row that were cut off it is not the cap."""
-_WHOLE: Final = Resample(alone=False)
+_WHOLE_SEGMENT: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
 
@@ -122,11 +122,11 @@ class Ladder:
         if failures.hopeless or not self.rungs:
             return None
         if last == "truncated" and not failures.runaways and failures.kinds[-_CUTS:].count(last) < _CUTS:
-            return _LONGER if rung in (FIRST, _LONGER, _WHOLE) else rung  # as it was, with a higher cap
+            return _LONGER if rung in (FIRST, _LONGER, _WHOLE_SEGMENT) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:
             return rung  # and what is left of the step is smaller
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
-            return _WHOLE  # nothing could be read: no step is to blame more than another
+            return _WHOLE_SEGMENT  # nothing could be read: no step is to blame more than another
         votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
         if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
             return self.vote
@@ -139,13 +139,13 @@ class Ladder:
             if guessing and (self._would_guess(rung, failures) if own else failures.has_erred(rung)):
                 continue
             if failures.can(rung):
-                return _WHOLE if self._is_dear(rung, failures) else rung
+                return _WHOLE_SEGMENT if self._is_dear(rung, failures) else rung
         return None
 
     def _is_dear(self, rung: Rung, failures: Failures) -> bool:
         """Whether asking the step by itself first, and what is behind it then, would send its document twice."""
         first = rung == self.rungs[0] and len(failures.kinds) == 1 and not failures.isolated
-        resampled = isinstance(rung, Resample) and rung.temperature == _WHOLE.temperature
+        resampled = isinstance(rung, Resample) and rung.temperature == _WHOLE_SEGMENT.temperature
         return first and resampled and failures.reads_document
 
     def explain(self, failures: Failures) -> str | None:
@@ -186,7 +186,7 @@ class Ladder:
         tried = zip(failures.rungs, failures.kinds, failures.advanced, strict=True)
         used = [rung for rung, kind, advanced in tried if kind != "truncated" and not advanced]
         if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
-            used = [self.rungs[0] if rung is _WHOLE else rung for rung in used]
+            used = [self.rungs[0] if rung is _WHOLE_SEGMENT else rung for rung in used]
         repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same
         climbed = [rung for rung in used if rung in self.rungs]
         last = climbed[-1] if climbed and not repeats else None

@@ -12,7 +12,7 @@ from itertools import count
 from typing import Final, Literal, cast
 
 from stepguard.errors import EvaluationError
-from stepguard.language.digits import Exact
+from stepguard.language.digits import Exact, exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.values import Value, to_exact
@@ -263,7 +263,7 @@ def _compensated(left: Exact, sign: str, right: Exact, parts: _Parts) -> Express
     ways: list[tuple[Exact, Exact, Exact]] = []
     for other, number in [(left, right)] if sign == "-" else [(left, right), (right, left)]:
         for up in _rounded_up(number):
-            over = _plain(up - Fraction(number))
+            over = exact(up - Fraction(number))
             if result not in (up, over) and (sign != "-" or up <= left):
                 ways.append((over, other, up))
                 break
@@ -282,10 +282,10 @@ def _rounded_up(number: Exact) -> Iterator[Exact]:
         return
     first = scale = _scale(next(_digits(number)))
     while number % scale:
-        yield _plain(-(-Fraction(number) // scale) * scale)
+        yield exact(-(-Fraction(number) // scale) * scale)
         scale /= 10
     if number != first:
-        yield _plain(10 * first)
+        yield exact(10 * first)
 
 
 def _to_round_numbers(start: Exact, pieces: list[Exact], sign: int) -> Iterator[Exact]:
@@ -295,12 +295,8 @@ def _to_round_numbers(start: Exact, pieces: list[Exact], sign: int) -> Iterator[
         scale = _scale(piece)
         digit = at // scale % 10
         first = (10 - digit if sign > 0 else digit) * scale
-        yield from (_plain(first), _plain(piece - first)) if 0 < first < piece else (piece,)
+        yield from (exact(first), exact(piece - first)) if 0 < first < piece else (piece,)
         at += sign * piece
-
-
-def _plain(number: Fraction | Exact) -> Exact:
-    return number.numerator if number.denominator == 1 else number
 
 
 def _scale(digit: Exact) -> Fraction:
@@ -324,4 +320,4 @@ def _digits(number: Exact) -> Iterator[Exact]:
     digits = str(rest.numerator)
     for at, digit in enumerate(digits):
         if digit != "0":
-            yield _plain(int(digit) * 10 ** (len(digits) - at - 1) * scale)
+            yield exact(int(digit) * 10 ** (len(digits) - at - 1) * scale)

@@ -13,7 +13,7 @@ from stepguard.results import Attempt
 
 CALLS: Final = 200
 """So many calls stand on a page."""
-_SHOWN: Final = 200
+_LONGEST: Final = 200
 """Characters of a name."""
 _POINTS: Final = 400
 _WIDE, _HIGH = 1000, 100
@@ -58,7 +58,7 @@ def list_calls(attempts: Sequence[Attempt], times: Sequence[float | None], page:
 
 def _call(attempt: Attempt, at: float | None, spent: int) -> Iterator[Html]:
     steps = [str(step) for step in attempt.steps]
-    places = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _SHOWN)
+    places = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _LONGEST)
     yield tag("span", f"Call {attempt.number} ({attempt.rung}), {places} ")
     yield tag("span", attempt.outcome, class_=f"badge {_OUTCOMES.get(attempt.outcome, 'bad')}")
     for each in attempt.deviations:
@@ -71,7 +71,7 @@ def _call(attempt: Attempt, at: float | None, spent: int) -> Iterator[Html]:
 
 
 def _words(deviation: Deviation) -> str:
-    where = "" if deviation.step is None else f" at {shorten(deviation.step, _SHOWN)}"
+    where = "" if deviation.step is None else f" at {shorten(deviation.step, _LONGEST)}"
     return f"{deviation.kind}{where}: {shorten(deviation.reason, 300)}"
 
 

@@ -43,7 +43,7 @@ from stepguard.procedure.steps import EFFECTIVE, Step
 _WINDOW: Final = 32
 """So many rounds of a list are walked side by side."""
 
-_BEHIND: Final = 32
+_KEPT_STEPS: Final = 32
 """So many steps before the frontier can still be looked at."""
 
 _Walk = Iterator[Pending | tuple[str, ...]]
@@ -99,7 +99,7 @@ class Unfolding:
 
     def _forget(self) -> None:
         frontier = self._state.frontier
-        for index in range(self._oldest, frontier - _BEHIND):
+        for index in range(self._oldest, frontier - _KEPT_STEPS):
             del self._steps[index]
             self._oldest = index + 1
         while self._drops and self._drops[0][0] <= frontier:

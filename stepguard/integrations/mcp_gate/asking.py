@@ -67,11 +67,11 @@ class PersonAtClient:
         wanted = [each.fact for each in decision.questions] or list(decision.confirmations)
         if decision.outcome != "ask" or not self._names.issuperset(wanted):
             return None
-        given = ", ".join(f"{_name(key)}={_shown(value)}" for key, value in decision.arguments.items())
+        given = ", ".join(f"{_name(key)}={_argument_text(value)}" for key, value in decision.arguments.items())
         call = f"{decision.tool}({given})"
         if decision.questions:
             fact = decision.questions[0]
-            about = f" ({', '.join(map(_shown, fact.keys))})" if fact.keys else ""
+            about = f" ({', '.join(map(_argument_text, fact.keys))})" if fact.keys else ""
             form = _form(f"{fact.words}{about}", self._gate.policy.facts[fact.fact].type)
             question = PersonQuestion(decision, fact, "", form)
         else:
@@ -119,10 +119,10 @@ def _form(message: str, kind: ValueType) -> dict[str, Any]:
 
 def _name(key: str) -> str:
     """An argument that the policy does not declare is named by the agent, who is not to write the question."""
-    return key if key.isidentifier() and key.isascii() else _shown(key)
+    return key if key.isidentifier() and key.isascii() else _argument_text(key)
 
 
-def _shown(value: object) -> str:
+def _argument_text(value: object) -> str:
     text = visible(json.dumps(value, ensure_ascii=False, default=str))
     return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
 

@@ -191,8 +191,8 @@ class GatedSession:
             question = self._person.question(decision)
             asking = [] if question is None else self._ask(call, question)
             answer = asking or [Routed("client", text_result(call.id, decision.message))]
-            return [Routed("log", _shown(decision)), *answer]
-        log = [] if decision.allowed else [Routed("log", _shown(decision))]
+            return [Routed("log", _decision_text(decision)), *answer]
+        log = [] if decision.allowed else [Routed("log", _decision_text(decision))]
         if decision.number is not None:
             self._flying[call.id] = _Flying(decision.call, call.tool, request)
         return [*log, Routed("server", one_line(call.line) if self.gate.observe else _passed_on(call, decision))]
@@ -316,7 +316,7 @@ def _passed_on(call: _CallRequest, decision: Decision) -> str:
     return json.dumps({"jsonrpc": "2.0", "id": call.id, "method": "tools/call", "params": sent})
 
 
-def _shown(decision: Decision) -> str:
+def _decision_text(decision: Decision) -> str:
     """A decision for the log, on one line."""
     words = "; ".join(dict.fromkeys(reason.words for reason in decision.reasons))
     return " ".join(f"{decision.outcome} {decision.tool}: {words}".split())
