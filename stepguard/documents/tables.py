@@ -126,7 +126,8 @@ class Heads:
         for number in range(len(self._starts)):
             line = self._line(number)
             if not line.strip():
-                heads, in_data = [], False
+                if in_data or not heads or heads[-1].delimiter != "|":  # AsciiDoc has a blank line below its heads
+                    heads, in_data = [], False
             elif len(line) <= _LONGEST and not _DIGIT.search(_YEARS.sub("", line)):
                 if found := _CAPTION.search(line) or _HEADING.match(line):
                     caption = Head.read(found[0]) or caption

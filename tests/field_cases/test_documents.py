@@ -351,6 +351,7 @@ MORE_TABLES = {
     "latex on a line": r"\begin{tabular}{@{}lrr@{}} Item & USD & EUR \\ Net & 108.00 & 100.00 \\ \end{tabular}",
     "latex array": r"\begin{array}{l|r|r} & \text{USD} & \text{EUR} \\[2pt] \hline Net & 108.00 & 100.00 \end{array}",
     "grid": "+-----+--------+--------+\n| It. | USD | EUR |\n+=====+========+========+\n| Net | 108.00 | 100.00 |",
+    "asciidoc": "[cols=3]\n|===\n|Item |USD |EUR\n\n|Net |108.00 |100.00\n|===",
     "quoted": '"Item","USD","EUR"\n"Net","108.00","100.00"',
     "pretty html": (
         "<table>\n<tr>\n <th>Item</th>\n <th>USD</th>\n <th>EUR</th>\n</tr>\n"
