@@ -51,7 +51,9 @@ class InstructorBackend(SdkBackend):
     ``Config(retries={"total_max_attempts": 1})``, and one of xAI's SDK is repeated by gRPC.
 
     What a vendor does not take is left out: Anthropic and Bedrock take no seed, and Anthropic's newest SDK no
-    temperature. Replies are whole: they are not stopped early.
+    temperature. Replies are whole: they are not stopped early. What instructor reads of a stream are objects that it
+    has repaired and completed itself; the events behind them are each vendor's own, come by another method of each
+    SDK, and some bring no usage where they are broken off.
 
     Args:
         model: the model; by default the one that `client` was made for.
