@@ -10,6 +10,7 @@ from typing import Final
 
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.ledger import Ledger
 
 _TOKEN: Final = "STEPGUARD_UI_TOKEN"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
@@ -43,10 +44,12 @@ def main(options: argparse.Namespace) -> int:
         from stepguard.serve.limits import Limits
     except ModuleNotFoundError:
         raise MissingExtraError("stepguard ui", extra="serve") from None
+    with Ledger(options.ledger, read_only=True) as ledger:
+        shown = ledger.path  # an address without its password
     app = create_pages(options.ledger, token=token)
     log_to_stderr("WARNING", () if token is None else (token,))
     with listening(options.host, options.port) as listener:
-        sys.stdout.write(f"stepguard shows {options.ledger} at {url_of(listener)}/\n")
+        sys.stdout.write(f"stepguard shows {shown} at {url_of(listener)}/\n")
         sys.stdout.flush()
         with signals_end_it():
             connections = Connections(Limits(), files=files_allowed())

@@ -12,6 +12,7 @@ import pytest
 from ledger_harness import CHAIN, CUT_OFF, SURE, Counting, Nobody, change_ledger, faults_of, keep_ledger
 
 from stepguard import Guard, Procedure
+from stepguard.cli import main
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError, RunConflict
 from stepguard.ledger import Ledger, store, verify_ledger
 
@@ -49,6 +50,18 @@ def test_an_address_that_leads_nowhere_is_named_without_its_password(address: st
         Ledger(address)
     assert said in str(caught.value)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_password_is_shown_nowhere(database: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """What people see of a ledger, in Python and of a command that prints where it is, holds no password."""
+    keep_ledger(database)
+    address = database.replace("postgres:@", "postgres:hunter2@")
+    with Ledger(address) as ledger, pytest.raises(ConfigError) as caught:
+        ledger.answer("nobody", "step", 1)
+    assert "hunter2" not in f"{ledger!r} {ledger.path} {caught.value}"
+    assert main(["runs", address]) == 0
+    assert main(["answer", address, "nobody", "step", "1"]) == 2
+    assert "hunter2" not in "".join(capsys.readouterr())
 
 
 def test_what_is_no_ledger_is_refused_and_left_alone(postgres: str, database: str) -> None:
