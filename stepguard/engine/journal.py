@@ -27,6 +27,7 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.results import Assistance, Attempt, Occurrence, Result
 
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"))
 _ADDRESS: Final = re.compile(r" at 0x[0-9A-Fa-f]+(?=>)")  # as in <function fee at 0x7f00>, and not in a text
 
 
@@ -117,7 +118,7 @@ def step_digest(step: Step, values: Mapping[str, Value]) -> str:
         [without_addresses(repr(check)) for check in step.checks],
         [(name, to_data(values[name])) for name in step.reads if name in values],
     )
-    return blake2b(json.dumps(definition, separators=(",", ":")).encode(), digest_size=16).hexdigest()
+    return blake2b(_ENCODER.encode(definition).encode(), digest_size=16).hexdigest()
 
 
 def call_digest(step: Step, values: Mapping[str, Value]) -> str:

@@ -21,13 +21,17 @@ from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.results import Attempt, Occurrence, Result
 
+_ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
+"""One for all: making it takes as long as using it."""
+_CERTAIN: Final = 16
+"""What has so many characters or digits is no longer than `_SHORT` as JSON, whatever is escaped in it."""
 _SHORT: Final = 200
 """Characters of a value as JSON, above which a step that reads it keeps only a digest: it stands where it was set."""
 
 
 def as_json(data: object) -> str:
     """Data as compact JSON."""
-    return json.dumps(data, separators=(",", ":"), ensure_ascii=True)
+    return _ENCODER.encode(data)
 
 
 def storable(text: str) -> str:
@@ -78,6 +82,8 @@ def _definition(step: Step) -> list[str | None]:
 
 def _short(value: Value) -> Any:
     data = to_data(value)
+    if (isinstance(data, str) and len(data) <= _CERTAIN) or (isinstance(data, int) and abs(data) < 10**_CERTAIN):
+        return data
     text = as_json(data)
     return data if len(text) <= _SHORT else {"digest": blake2b(text.encode(), digest_size=16).hexdigest()}
 
