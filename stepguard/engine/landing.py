@@ -3,7 +3,7 @@ asked again, or that it is not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from stepguard.core.redaction import error_text
@@ -131,17 +131,23 @@ class Landing:
         if self._ending.stop is None:
             self._repair(where, deviation)
 
-    def recalled(self, where: Occurrence, step: Step, guesses: int) -> None:
-        """So many claims for a step of few values were wrong in earlier processes: they count as those of this one."""
+    def recalled(self, where: Occurrence, step: Step, rungs: Sequence[str]) -> None:
+        """Claims for a step of few values were wrong in earlier processes: they count as those of this one.
+
+        Args:
+            where: its place.
+            step: the step.
+            rungs: the name of the rung of each of them.
+        """
         deviation = Deviation("wrong_value", step.id, "refused in an earlier process")
         values = self._schedule.read((step,))
-        for number in range(guesses):
+        for number, rung in enumerate(self._repairs.named(rungs)):
             self._repairs.failed(
                 where.index,
                 step,
                 values,
                 deviation,
-                rung=FIRST,
+                rung=rung,
                 alone=False,
                 unread=None,
                 runaway=False,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Literal
 
@@ -41,13 +41,12 @@ class Recall:
         self._steps: Final = dict(journal.steps)
         self._calls: Final = dict(journal.calls)
         self._answers: Final = dict(journal.answers)
-        self._guesses: Final = Counter(
-            place_of(where)
-            for attempt in journal.attempts
-            if attempt.rung not in _OF_PARTS
-            for where in attempt.steps
-            if any(each.step == where.step and each.kind == "wrong_value" for each in attempt.deviations)
-        )
+        self._guesses: Final[dict[str, list[str]]] = {}
+        for attempt in journal.attempts:
+            wrong = {each.step for each in attempt.deviations if each.kind == "wrong_value"}
+            for where in attempt.steps if wrong and attempt.rung not in _OF_PARTS else ():
+                if where.step in wrong:
+                    self._guesses.setdefault(place_of(where), []).append(attempt.rung)
         self._schedule: Final = schedule
         self.refused: Final[list[Occurrence]] = []
         self._faults: Final[list[str]] = []
@@ -80,18 +79,19 @@ class Recall:
             values[step.id] = entry.value
         return tuple(kept)
 
-    def guesses(self, segment: Segment) -> tuple[Segment, int]:
+    def guesses(self, segment: Segment) -> tuple[Segment, Sequence[str]]:
         """The beginning of a segment up to the first step of few values that was guessed wrongly in earlier processes.
 
-        Where that leads the segment, also how often; that is told once. Whoever tosses a coin would get another toss
-        with every process.
+        Where that leads the segment, also the rungs on which it was; they are named once. Whoever tosses a coin would
+        get another toss with every process.
         """
         for number, (step, where) in enumerate(zip(segment.steps, segment.occurrences, strict=True)):
             few = step.type.choices is not None and step.performer == "model"
-            if not few or not self._guesses[place_of(where)]:
+            if not few or place_of(where) not in self._guesses:
                 continue
-            return _first(segment, max(number, 1)), 0 if number else self._guesses.pop(place_of(where))
-        return segment, 0
+            rungs = [] if number else self._guesses.pop(place_of(where))
+            return _first(segment, max(number, 1)), rungs
+        return segment, ()
 
     def drop(self, where: Occurrence, *, refused: bool = False) -> None:
         """A durable step was used, or is `refused`: it is not what it was, or no longer passes."""

@@ -94,9 +94,14 @@ class Schedule:
     def separable(self, steps: Iterable[Step]) -> bool:
         """Whether claims of one reply about these steps are judged apart from refused ones that they do not rest on.
 
-        A straight line of formulas is a chain, of which nothing behind a refused one is kept.
+        A straight line of formulas is a chain, of which nothing behind a refused one is kept; and words that lead on
+        from other words, or that name nothing they read, may rest on any step before them.
         """
-        return self.unordered or any(step.expression is None for step in steps)
+        steps = tuple(steps)
+        in_words = [step for step in steps if step.expression is None]
+        if any(step.with_next for step in steps) or not all(step.reads or step.exact for step in in_words):
+            return False
+        return self.unordered or bool(in_words)
 
     @property
     def remaining(self) -> int:

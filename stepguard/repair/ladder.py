@@ -163,7 +163,7 @@ class Ladder:
         """How many values are left after a wrong one, where these are so few that the next would be a guess."""
         if failures.choices is None or not failures.refused:
             return None
-        remaining = failures.choices - len(set(failures.refused))
+        remaining = max(failures.choices - len(set(failures.refused)), 0)
         return remaining if remaining < self.few else None
 
     def _would_guess(self, rung: Rung, failures: Failures) -> bool:

@@ -7,7 +7,7 @@ clean context. None means that nothing is left to try; the run then abstains at 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -15,7 +15,7 @@ from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.expressions import Chain
 from stepguard.language.values import is_document
 from stepguard.repair.rewriting import StandIn, is_plain_percentage
-from stepguard.repair.rungs import Rung, Split, Vote
+from stepguard.repair.rungs import FIRST, Rung, Split, Vote
 
 if TYPE_CHECKING:
     from stepguard.language.values import Value
@@ -190,6 +190,17 @@ class Repairs:
         """How a step that was not accepted is asked next; None for a step that is asked for the first time."""
         book = self._books.get(index)
         return None if book is None else book.rung
+
+    def named(self, names: Iterable[str]) -> list[Rung]:
+        """The rungs of the policy that go by these names, in the order in which they came to be used."""
+        rungs: object = getattr(self._policy, "rungs", ())
+        known = [each for each in rungs if isinstance(each, Rung)] if isinstance(rungs, Iterable) else []
+        used: list[Rung] = []
+        for name in names:
+            # Somebody else errs once: who of two goes by the same name is told by that.
+            same = [each for each in known if each.name == name and not (each.independent and each in used)]
+            used.append(same[0] if same else FIRST)
+        return used
 
     def elects(self, index: int, value: str) -> bool:
         """Whether one more vote for the value of a step decides it."""

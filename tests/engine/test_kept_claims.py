@@ -285,3 +285,26 @@ def test_a_straight_line_of_readings_keeps_what_does_not_rest_on_a_refused_one()
     chain = ScriptedBackend('{"a": "1 + 1 = 3", "b": "2 + 2 = 4"}', '{"a": "1 + 1 = 2"}', '{"b": "2 + 2 = 4"}')
     Guard(chain).run(Procedure([Step("a", "1 + 1"), Step("b", "2 + 2")]), {})
     assert asked(chain) == [["a", "b"], ["a"], ["b"]]
+
+
+@pytest.mark.parametrize("branching", [False, True])
+@pytest.mark.parametrize(
+    "ways", [("Take the smaller of x and y and", "double it."), ("Take the smaller one.", "Double the result.")]
+)
+def test_words_that_rest_on_a_refused_step_are_not_kept(ways: tuple[str, str], branching: bool) -> None:
+    """What leads on from other words, or names nothing that it reads, goes where the step before it goes."""
+    smaller = Step("s", instruction=ways[0], type="integer", reads=["x", "y"], checks=[_is_smaller])
+    steps = [smaller, Step("d", instruction=ways[1], type="integer"), Step("e", "d + 1")]
+    procedure = Procedure([If([("x > 0", steps)])] if branching else steps, inputs=["x", "y"], answer="x")
+    first, second = [{"s": words(s), "d": words(d), "e": f"{d} + 1 = {d + 1}"} for s, d in ((9, 18), (4, 8))]
+    model = ScriptedBackend(*[json.dumps(first)], *[json.dumps(second)] * 3)
+    result = Guard(model).run(procedure, {"x": 4, "y": 9})
+    assert [record.value for record in result.steps] == [4, 8, 9]
+
+
+def words(value: int) -> dict[str, str]:
+    return {"work": "as I see it", "value": str(value)}
+
+
+def _is_smaller(step: Step, values: Mapping[str, Any], claim: Claim) -> bool:
+    return bool(values[step.id] == min(values["x"], values["y"]))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
@@ -34,7 +35,7 @@ from stepguard.errors import ConfigError, RunConflict, UnsettledCall
 from stepguard.ledger import Ledger, verify_ledger
 from stepguard.ledger.journal import load_run
 from stepguard.procedure import Tool
-from stepguard.repair.rungs import Resample, person
+from stepguard.repair.rungs import Resample, Rung, another_model, person
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
@@ -459,3 +460,30 @@ def test_another_process_is_not_another_toss(runs: Path | str) -> None:
     ladder = Ladder([Resample(), person(lambda step, values: True)])
     last = Guard(Nobody(), ledger=runs, repair=ladder).run(procedure, {"x": 7}, run_id="r")
     assert (last.status, last.steps[-1].tries, dict(last.assisted)) == ("checked", 2, {"person": 1})
+
+
+@pytest.mark.parametrize("who", [another_model, lambda asked: person(lambda step, values: asked([]) == "true")])
+def test_somebody_else_has_no_other_toss_either(
+    runs: Path | str, who: Callable[[Callable[[object], str]], Rung]
+) -> None:
+    """Who answers in the place of the model, and errs, is not asked again by the next process; the one behind is."""
+    asked: Counter[str] = Counter()
+
+    def answer(name: str, value: str) -> Callable[[object], str]:
+        def reply(_: object) -> str:
+            asked[name] += 1
+            return value if who is not another_model else f'{{"large": {{"work": "so", "value": "{value}"}}}}'
+
+        return reply
+
+    large = Step("large", instruction="Is x above 5?", type="boolean", reads=["x"], checks=[_is_large])
+    procedure = Procedure([large], inputs=[Input("x", "integer")], name="toss")
+    others = [who(answer("first", "false")), who(answer("second", "false"))]
+    for number in range(3):
+        model = ScriptedBackend('{"large": {"work": "so", "value": "false"}}') if not number else Nobody()
+        again = Guard(model, ledger=runs, repair=Ladder(others)).run(procedure, {"x": 7}, run_id="r")
+        assert again.status == "abstained"
+        assert asked == {"first": 1, "second": 1}
+    ladder = Ladder([*others, who(answer("third", "true"))])
+    last = Guard(Nobody(), ledger=runs, repair=ladder).run(procedure, {"x": 7}, run_id="r")
+    assert (last.status, asked) == ("checked", {"first": 1, "second": 1, "third": 1})

@@ -189,6 +189,8 @@ class Asked:
         ("d: number = s / 7 days", [None], "3/14"),
         ("d: boolean = s / 1 day > 1", ["s_in_day > 1"], "true"),
         ("d: quantity(kg/h) = w / 1 h", [None], "2.5 kg/h"),
+        ("d: number = s % s / 1 hour", [None], "0"),
+        ("d: number = 2 * w % w / 1 kg", [None], "0"),
     ],
 )
 def test_an_amount_over_one_unit_is_a_number_that_nobody_works_out(

@@ -305,7 +305,7 @@ class Lowering:
         while place < len(operands):
             before, behind = ("", *operators)[place], (*operators, "")[place]
             signs.append(before)
-            divided = behind == "/" and before != "/"
+            divided = behind == "/" and before in ("", "*")  # a % b / 1 day is no remainder of days
             number = self._in_units(operands[place], operands[place + 1]) if divided else None
             parts.append(self.expression(operands[place]) if number is None else number)
             place += 1 if number is None else 2
