@@ -34,8 +34,8 @@ from ledger_kills import MODEL, Noting, Report, compare, inputs_of, lines_of, lo
 
 from stepguard import Guard, Procedure
 from stepguard.errors import ConfigError, RunConflict
-from stepguard.integrations import dbos
 from stepguard.integrations.dbos import Jobs, Worker
+from stepguard.integrations.dbos import worker as worker_module
 from stepguard.ledger import Ledger, read_run, verify_ledger
 from stepguard.ledger.journal import KeptRun
 from stepguard.procedure import Tool
@@ -71,7 +71,7 @@ def _procedure(kind: str, folder: Path) -> Procedure:
 
 def _work(address: str, folder: Path, *, forget: bool) -> None:
     """One life of a worker."""
-    dbos._AGAIN_SECONDS = 0.5  # type: ignore[misc]
+    worker_module._AGAIN_SECONDS = 0.5  # type: ignore[misc]
     if forget:
         module: Any = import_module("stepguard.ledger.ledger")
         load = module.load_run

@@ -21,8 +21,8 @@ from stepguard import Guard, Procedure
 from stepguard.backends import Completion, Request
 from stepguard.cli import main
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError, RunConflict
-from stepguard.integrations import dbos
 from stepguard.integrations.dbos import Jobs, Worker
+from stepguard.integrations.dbos import jobs as jobs_module
 from stepguard.ledger import Ledger, verify_ledger
 from stepguard.procedure import Tool
 
@@ -87,7 +87,7 @@ def test_without_dbos_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Mon
     def absent(name: str) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("stepguard.integrations.dbos.import_module", absent)
+    monkeypatch.setattr("stepguard.integrations.dbos.jobs.import_module", absent)
     for make in (lambda: Jobs(tmp_path / "runs.db"), lambda: Worker(Guard(SURE, ledger=tmp_path / "runs.db"))):
         with pytest.raises(MissingExtraError, match=r"pip install \"stepguard\[dbos\]\""):
             make()
@@ -228,7 +228,7 @@ def test_a_ledger_that_does_not_answer_is_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
 ) -> None:
     """Where the ledger fails, or somebody else drives the run, it is tried again in a while, and is not lost."""
-    monkeypatch.setattr(dbos, "_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr("stepguard.integrations.dbos.worker._AGAIN_SECONDS", 0.2)
     runs = tmp_path / "runs.db"
     with Jobs(runs) as jobs:
         elsewhere = Guard(SURE, ledger=runs)
@@ -247,7 +247,7 @@ def test_a_ledger_that_does_not_answer_is_tried_again(
             monkeypatch.setattr(file, "writing", failing)
             jobs.enqueue(CHAIN, {"x": 1}, run_id="run")
             until(lambda: status(jobs, "run") == "verified")
-            until(lambda: dbos._number(jobs._newest("elsewhere")) > 2)
+            until(lambda: jobs_module.number_of(jobs._newest("elsewhere")) > 2)
             assert elsewhere.drive(under_way).status == "verified"
             until(lambda: jobs.job("elsewhere").status == "SUCCESS")  # type: ignore[union-attr]
         assert failures == [0]
