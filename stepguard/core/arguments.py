@@ -205,6 +205,16 @@ def check_run_id(value: object, option: str = "run_id") -> None:
         )
 
 
+def check_run_ids(value: object) -> None:
+    """Names of runs; one text is refused, of which every character would be one.
+
+    Raises:
+        ConfigError: it is one text.
+    """
+    if isinstance(value, str):
+        raise ConfigError(f"run_ids is a list of names, not one text ({value!r:.60})", option="run_ids")
+
+
 def _refusal(wanted: str, value: object, option: str, *, optional: bool = False) -> ConfigError:
     shown = repr(value)
     if len(shown) > 60:  # what is long is seldom told by its beginning

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, get_args
 
-from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_seconds
+from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_run_ids, check_seconds
 from stepguard.errors import ConfigError, LedgerError, ProcedureError, RunConflict, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
@@ -444,11 +444,12 @@ class Ledger:
             How many were erased; what is erased already does not count.
 
         Raises:
-            ConfigError: there is no such run.
+            ConfigError: there is no such run, or `run_ids` is one text.
             RunConflict: one is under way; those before it are erased.
             LedgerError: the file cannot be written, or somebody is reading it, so that what was erased still stands in
                 it; erasing the same runs again takes it out.
         """
+        check_run_ids(run_ids)
         named = list(run_ids)
         count = 0
         try:

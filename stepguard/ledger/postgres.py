@@ -28,7 +28,7 @@ from stepguard.ledger import store
 from stepguard.ledger.store import BUSY_SECONDS, SqlRows, Transaction
 
 _SCHEMA: Final = "stepguard"
-_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,62}")
+_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
 _LOST_SECONDS: Final = 20.0
 """How long a server that was lost while something was committed is waited for."""
 _TYPES: Final = {"blob": "bytea", "real": "double precision", "integer": "bigint", "without rowid": ""}
@@ -202,7 +202,7 @@ class LedgerDatabase:
                     connection.execute(f"set {name} = '{value}'")
             if self._read_only:
                 connection.execute("set default_transaction_read_only = on")
-            connection.execute(f"set search_path to {self._schema}")
+            connection.execute(f'set search_path to "{self._schema}"')
             encoding = connection.info.parameter_status("server_encoding")
             if encoding != "UTF8":
                 what = f"{self.path} is a database in {encoding}, which cannot hold every text"
@@ -272,7 +272,7 @@ class LedgerDatabase:
         tables = {name for (name,) in connection.execute(sql, [self._schema]).fetchall()}
         if make and not tables:
             if connection.execute("select 1 from pg_namespace where nspname = %s", [self._schema]).fetchone() is None:
-                connection.execute(f"create schema {self._schema}")
+                connection.execute(f'create schema "{self._schema}"')
             for table in (*store.TABLES, "create table stepguard_ledger (version integer not null)"):
                 connection.execute(_typed(table))
             connection.execute("insert into stepguard_ledger values (%s)", [store.SCHEMA])
@@ -280,7 +280,7 @@ class LedgerDatabase:
         if "stepguard_ledger" not in tables:
             what = f"its schema {self._schema} {'is of something else' if tables else 'is not there, or empty'}"
             raise LedgerError(f"{self.path} is no ledger: {what}")
-        ((version,),) = connection.execute(f"select version from {self._schema}.stepguard_ledger").fetchall()
+        ((version,),) = connection.execute(f'select version from "{self._schema}".stepguard_ledger').fetchall()
         if fault := store.schema_fault(self.path, version, write=make):
             raise LedgerError(fault)
         if make:
@@ -356,7 +356,8 @@ def _read_address(address: str) -> tuple[str, str, str]:
         raise ConfigError("ledger is no address of a Postgres database", option="ledger") from None
     schema = next((value for name, value in options if name == "schema"), _SCHEMA)
     if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
-        what = f"no ledger can be kept in a schema {schema!r:.80}: name it in small letters"
+        # That of the queues beside it ends with _queue, and is cut off at 63 characters without a word.
+        what = f"no ledger can be kept in a schema {schema!r:.80}: name it in at most 55 small letters"
         raise ConfigError(what, option="ledger")
     others = [(name, value) for name, value in options if name != "schema"]
     user, at, host = parts.netloc.rpartition("@")

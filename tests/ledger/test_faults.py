@@ -309,6 +309,8 @@ def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
         assert "under way" in ledger.older_than(0)
         ledger.erase(["under way"])
         assert (ledger.erase(["case 1"]), ledger.erase(["case 1"])) == (1, 0)
+        with pytest.raises(ConfigError, match="a list of names"):
+            ledger.erase("case 2")
         verified = verify_ledger(ledger, head=head)
         assert (verified.right, verified.rechecked, verified.erased) == (True, 4, 2)
         assert [each.run_id for each in ledger.runs() if each.status == "erased"] == ["under way", "case 1"]

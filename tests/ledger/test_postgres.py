@@ -40,6 +40,7 @@ def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> 
         ("postgresql://u:hunter2@127.0.0.1:1/base?shema=x", "shema"),
         ("postgresql://u:hunter2@127.0.0.1:1/base?schema=x;drop table runs", "no ledger can be kept in a schema"),
         ("postgresql://u:hunter2@127.0.0.1:1/base?schema=pg_catalog", "no ledger can be kept in a schema"),
+        (f"postgresql://u:hunter2@127.0.0.1:1/base?schema={'x' * 56}", "at most 55"),
         ("postgresql://u:hunter2@[::1/base", "no address"),
     ],
 )
@@ -285,4 +286,6 @@ def test_odd_texts_are_kept(database: str) -> None:
         result = Guard(SURE, ledger=database).run(procedure, {"letter": letter, "x": 1}, run_id="50% ?")
         assert (result.status, result.answer) == ("verified", 2)
     assert faults_of(database) == []
+    with Ledger(f"{database.rpartition('=')[0]}=order") as ledger:  # a word of SQL
+        assert ledger.runs() == []
     assert importlib.import_module("stepguard.ledger.records").storable("a\0b\ud800") == "a\\x00b\\ud800"
