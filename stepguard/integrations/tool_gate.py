@@ -171,9 +171,9 @@ class ToolGate:
         if not decision.allowed:
             return decision
         if decision.number in self._unsettled:
-            return _refusal(decision, "Nobody knows whether this very call was made", "A person has to find that out.")
+            return _refusal(decision, "It is not known whether this very call was made", "A person has to find out.")
         if not self._begins(decision):
-            return _refusal(decision, "This very call is being made already", "Wait for its result.")
+            return _refusal(decision, "This very call is already being made", "Wait for its result.")
         return decision
 
     def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
@@ -319,8 +319,8 @@ def _refusal(decision: Decision, words: str, first: str) -> Decision:
 
 def failure_text(decision: Decision, error: Exception) -> str:
     """What an agent is told of a call that was let through and failed."""
-    rest = "Nothing was done." if isinstance(error, NothingDone) else "It may have been done all the same."
-    return f"The call of {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
+    rest = "Nothing was done." if isinstance(error, NothingDone) else "It may have taken effect all the same."
+    return f"The call to {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
 
 
 def _calls_of(message: Any) -> list[tuple[str, str, str]]:
@@ -339,7 +339,7 @@ def _calls_of(message: Any) -> list[tuple[str, str, str]]:
 
 def cut_off(name: str) -> CallAnswer:
     """What a model is told of a call of which the end may be missing: it was not made."""
-    return CallAnswer(f"The call of {name} was cut off and nothing was done. Make it again.", error=True)
+    return CallAnswer(f"The call to {name} was cut off and nothing was done. Make it again.", error=True)
 
 
 def part_of(of: Any, name: str) -> Any:

@@ -108,15 +108,15 @@ class Decision:
         why = " ".join(sentences)
         match self.outcome:
             case "refuse":
-                return f"The call of {self.tool} was refused and nothing was done. {why}"
+                return f"The call to {self.tool} was refused and nothing was done. {why}"
             case "ask":
                 return (
-                    f"The call of {self.tool} waits for {_listed(self.confirmations) or 'an answer'}, and nothing was "
-                    f"done. {why}"
+                    f"The call to {self.tool} is waiting for {_listed(self.confirmations) or 'an answer'}, and nothing "
+                    f"was done yet. {why} Say so, and call it again once it is given."
                 )
         return (
-            f"The call of {self.tool} was refused and nothing was done. {why} A person takes over now: do not try it "
-            "again, and say so."
+            f"The call to {self.tool} was refused and nothing was done. {why} A person takes over now: do not call it "
+            "again, and tell the user so."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -139,4 +139,4 @@ class Decision:
 
 
 def _listed(names: tuple[str, ...]) -> str:
-    return f"a yes of the {' and the '.join(names)}" if names else ""
+    return f"approval by the {' and the '.join(names)}" if names else ""

@@ -269,21 +269,22 @@ class PolicyGate:
         tool = self.policy.tools.get(name)
         if tool is None:
             shown = " ".join(str(name).split())[:60]
-            return self._refused(shown, id, {}, Reason("unknown_tool", "", f"There is no tool {shown!r}"))
+            reason = Reason("unknown_tool", "", f"There is no tool {shown!r}", "Use a tool that you were given.")
+            return self._refused(shown, id, {}, reason)
         free = tool.reads and not tool.rules
         values: dict[str, Value] | None = None
         try:
             values, data = read_arguments_of(tool, arguments, self._memory.reader)
         except ValueRefused as error:
             if not free:
-                words = f"Its arguments cannot be taken as they are: {error.reason}"
-                return self._refused(name, id, {}, Reason("arguments", name, words))
+                words = f"Its arguments cannot be used as they are: {error.reason}"
+                return self._refused(name, id, {}, Reason("arguments", name, words, "Correct them and call it again."))
             data = given_data(arguments)
         before = self._memory.history.by_id.get(id)
         if before is not None and (before.status == "pending" or not (self._reused_ids or before.status == "not_done")):
             if before.status == "pending" and before.says(name, values, data):
                 return _allowed(before)
-            words = "A call with this identifier was made already"
+            words = "A call with this identifier was already made"
             detail = "a provider that uses identifiers again needs a gate with reused_ids=True"
             return self._refused(name, id, data, Reason("repeated", name, words, detail=detail), counted=False)
         if free or not any(rule.demands for rule in tool.rules):
@@ -300,9 +301,9 @@ class PolicyGate:
     ) -> Decision:
         for name in tool.compared:
             if self._memory.known.misspelt(values[name]):
-                words = f"Its arguments cannot be taken as they are: {name} is spelt otherwise than what is known"
+                words = f"Its argument {name} is spelled differently from the value that is known"
                 return self._refused(
-                    tool.name, id, data, Reason("arguments", tool.name, words, "Copy it as it is known.")
+                    tool.name, id, data, Reason("arguments", tool.name, words, "Copy that value exactly.")
                 )
         roles = frozenset(by for by in tool.roles if self._memory.yes_to(by, tool, data) in self._memory.yeses)
         clock = None if now is None else read_moment(now, self._zone)

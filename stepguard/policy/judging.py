@@ -51,6 +51,9 @@ _MOST_SHOWN: Final = 200
 """A longer argument is not repeated to an agent: what a tool gave back could speak to it in the host's voice."""
 
 
+_UNCHANGED: Final = "Do not repeat it unchanged."
+
+
 class _Stopped(Exception):
     """What stands behind cannot be judged."""
 
@@ -154,20 +157,21 @@ class _RuleJudge:
         raise _Stopped
 
     def undecided(self, demand: Demand, detail: str) -> NoReturn:
-        self.refuse("undecided", demand, "A value that the rule needs is missing or of another type", detail=detail)
+        words = f"{self.tool.name} cannot be checked: a value that its rule needs is missing or of another type"
+        self.refuse("undecided", demand, words, first=_UNCHANGED, detail=detail)
         raise _Stopped
 
     def ask_facts(self, missing: Iterable[FactMissing], demand: Demand) -> None:
         for fact in missing:
             self.judgement.open[(fact.name, fact.keys)] = None
-            words = self.policy.facts[fact.name].question or f"It is not known yet: {fact.name}"
+            words = self.policy.facts[fact.name].question or f"{fact.name} is not known yet"
             self.wait("unknown_fact", demand, words, detail=f"{fact.name} of {', '.join(map(str, fact.keys))}")
 
     def wait(self, kind: ReasonKind, demand: Demand, words: str, *, detail: str = "") -> None:
         self.judgement.pending.append(Reason(kind, self.tool.name, words, detail=detail, line=demand.line))
 
     def refuse(self, kind: ReasonKind, demand: Demand, words: str, *, first: str = "", detail: str = "") -> None:
-        line = "" if demand.line is None else f" (line {demand.line})"
+        line = "" if demand.line is None else f" (policy line {demand.line})"
         words = getattr(demand, "words", None) or f"{words}{line}"
         self.judgement.reasons.append(Reason(kind, self.tool.name, words, first, detail, demand.line))
 
@@ -213,17 +217,16 @@ class _RuleJudge:
             case Requirement(condition=condition):
                 truth = self.decided(condition, scope, demand)
                 if truth is not None and truth == demand.negated:
-                    detail = _condition_text(condition, scope)
-                    self.refuse("broken", demand, "A rule about this call does not hold", detail=detail)
+                    self.broken(demand, condition, scope)
             case Confirmation(by=by):
                 if by not in self.confirmed:
-                    words = demand.words or f"The {by} has to say yes to this call first"
+                    words = demand.words or f"The {by} has to approve this very call first"
                     self.wait("unconfirmed", demand, words)
                 self.judgement.yeses[by] = None
             case Limit():
                 self.limit(demand, scope, path)
             case Prohibition():
-                self.refuse("forbidden", demand, f"{self.tool.name} is never to be called")
+                self.refuse("forbidden", demand, f"{self.tool.name} must never be called")
             case Binding(name, source):
                 scope.bind(name, self.needed(lambda: scope.value(source), demand), source)
             case Branching():
@@ -233,6 +236,14 @@ class _RuleJudge:
                     inner = scope.inner()
                     inner.bind(variable, item, over)
                     self.body(body, inner, path)
+
+    def broken(self, demand: Requirement, condition: ExpressionLike, scope: RuleScope) -> None:
+        """A relation does not hold; it is shown unless it reads what only the host knows."""
+        verb = "must not be called if" if demand.negated else "may be called only if"
+        words = f"{self.tool.name} {verb} {shortened(tree_of(condition))}"
+        if scope.hides(condition):
+            words = f"A rule does not allow {self.tool.name} here"
+        self.refuse("broken", demand, words, first=_UNCHANGED, detail=_condition_text(condition, scope))
 
     def branch(self, demand: Branching, scope: RuleScope, path: str) -> None:
         for number, (condition, body) in enumerate(demand.branches):
@@ -267,15 +278,16 @@ class _RuleJudge:
         state = "unseen" if newest is None else self.history.state_of(newest)
         if newest is None or state != "fresh":
             call = self.call_text(demand.patterns[0], scope)
+            words = f"{self.tool.name} needs a current result of {' or '.join(each.tool for each in demand.patterns)}"
             match state:
                 case "unseen":
-                    self.refuse("unseen", demand, "It has not been looked up", first=f"First call {call}.")
+                    self.refuse("unseen", demand, f"{words}, and there is none yet", first=f"Call {call} first.")
                 case "stale":
-                    first = f"First call {call} again."
-                    self.refuse("stale", demand, "It was changed since it was looked up", first=first)
+                    words = f"{words}, and the last one may be out of date"
+                    self.refuse("stale", demand, words, first=f"Call {call} again first.")
                 case _:
-                    words = "A call that changes it is not answered yet"
-                    self.refuse("unanswered", demand, words, first="Wait for its result.")
+                    words = f"{words}, and a call that may change it has not returned yet"
+                    self.refuse("unanswered", demand, words, first="Wait for that call to return.")
             raise _Stopped
         if demand.name is not None:
             if newest.value is None:
@@ -306,13 +318,13 @@ class _RuleJudge:
         calls = self.history.made(tool, wanted)
         if demand.negated:
             if next(calls, None) is not None:
-                self.refuse("done_already", demand, f"{tool} was called already")
+                self.refuse("done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called")
             return
         if not any(
             call.status == "succeeded" and call.values is not None and _same(call.values, wanted) for call in calls
         ):
-            first = f"First call {self.call_text(demand.pattern, scope)}."
-            self.refuse("not_done", demand, f"{tool} has to be done before", first=first)
+            first = f"Call {self.call_text(demand.pattern, scope)} first."
+            self.refuse("not_done", demand, f"{self.tool.name} is allowed only after {tool} has succeeded", first=first)
 
     def earlier(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> Value:
         values = [call.values for call in self.history.made(pattern.tool, self.wanted(pattern, demand, scope))]
@@ -334,7 +346,10 @@ class _RuleJudge:
             spent = [each for each in spent if each.at is None or each.at > since]
         if len(spent) + sum(each == limit for each in self.judgement.spent) >= demand.most:
             times = "once" if demand.most == 1 else f"{demand.most} times"
-            self.refuse("spent", demand, f"{self.tool.name} may be called at most {times} here")
+            per = "".join(f" per {shortened(tree_of(each))}" for each in demand.per)
+            span = "" if within is None else f" within {shortened(tree_of(within))}"
+            words = f"{self.tool.name} may be called at most {times}{per}{span}, and that limit is reached"
+            self.refuse("spent", demand, words)
         self.judgement.spent.append(limit)
 
 

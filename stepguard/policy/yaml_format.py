@@ -1,4 +1,4 @@
-"""Policies as YAML or JSON: what the written language says, with its lines as text.
+"""Policies as YAML or JSON: what the written language says, with its lines as text; `schema.json` describes them.
 
 ::
 
@@ -7,12 +7,16 @@
       Order:
         customer: text
         refunded: {type: money(EUR), default: 0}
+        kind: text
+      Item:
+        amount: money(EUR)
     tables:
       most: {key: kind, value: money(EUR), rows: {gold: 500, otherwise: 100}}
     tools:
-      - get_order(id: text) -> Order reads
-      - refund(order: text, amount: money(EUR)) changes get_order(order)
-      - close_account(customer_id: text)
+      - "get_order(id: text) -> Order reads"
+      - "refund(order: text, amount: money(EUR), items: list of Item) changes get_order(order)"
+      - "close_account(customer_id: text)"
+      - "think(text: text)"
     facts:
       - "customer: text"
       - 'damaged[order: text]: boolean "Does the picture show damage?"'
@@ -24,6 +28,9 @@
           - seen get_order(id) as order
           - require: order.customer == customer
             words: Only orders of this customer are paid back.
+          - require amount <= most[order.kind]
+          - require: amount <= 50
+            unless: damaged[id]
           - if: amount > 100
             then: [confirmed by manager]
             else: [at most once per id]
@@ -52,8 +59,11 @@ from stepguard.procedure.notation.trees import TableBlock, TitleLine
 from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')
-_TOP = ("name", "records", "tables", "tools", "facts", "rules")
-_DEMANDS: Mapping[str, tuple[str, ...]] = {
+TOP: Final = ("name", "records", "tables", "tools", "facts", "rules")
+FIELD: Final = ("type", "default")
+TABLE: Final = ("key", "value", "rows")
+RULE: Final = ("never", "allow", "before", "demand")
+DEMANDS: Final[Mapping[str, tuple[str, ...]]] = {
     "require": ("require", "words", "unless", "only if"),
     "if": ("if", "then", "else"),
     "for each": ("for each", "do"),
@@ -76,7 +86,7 @@ def parse_policy_yaml(text: str, *, json: bool = False, name: str = "policy", fo
 
 
 def _items(text: str, *, json: bool) -> Iterator[Any]:
-    top = mapping_of(compose_document(text, json=json), "a policy", _TOP)
+    top = mapping_of(compose_document(text, json=json), "a policy", TOP)
     if "name" in top:
         yield TitleLine(line_of(top["name"]), _text(top["name"], "name"))
     for name, node in mapping_of(top.get("records"), "records").items():
@@ -84,7 +94,7 @@ def _items(text: str, *, json: bool) -> Iterator[Any]:
             line_of(node), name, tuple(_field(key, each) for key, each in mapping_of(node, "a record").items())
         )
     for name, node in mapping_of(top.get("tables"), "tables").items():
-        entries = mapping_of(node, "a table", ("key", "value", "rows"))
+        entries = mapping_of(node, "a table", TABLE)
         if len(entries) < 3:
             raise PolicyError("a table has key:, value: and rows:", line=line_of(node))
         rows = tuple(
@@ -105,7 +115,7 @@ def _items(text: str, *, json: bool) -> Iterator[Any]:
 def _field(name: str, node: Any) -> ParameterLine:
     if node.id != "mapping":
         return ParameterLine(line_of(node), name, _text(node, "a type"))
-    entries = mapping_of(node, "a field", ("type", "default"))
+    entries = mapping_of(node, "a field", FIELD)
     if len(entries) < 2:
         raise PolicyError("a field is a type, or has type: and default:", line=line_of(node))
     default, kind = entries["default"], _text(entries["type"], "type")
@@ -117,7 +127,7 @@ def _field(name: str, node: Any) -> ParameterLine:
 
 
 def _rule(node: Any) -> Iterator[Any]:
-    entries = mapping_of(node, "a rule", ("never", "allow", "before", "demand"))
+    entries = mapping_of(node, "a rule", RULE)
     line = line_of(node)
     if "allow" in entries and len(entries) == 1:
         yield AllowLine(line, tuple(_text(each, "a tool") for each in sequence_of(entries["allow"], "allow")))
@@ -136,11 +146,11 @@ def _demand(node: Any) -> Demand:
     if node.id == "scalar":
         return _placed(parse_rule_part(_code(node, "a demand"), "demand", line), line)
     kind = next(
-        (each for each in _DEMANDS if node.id == "mapping" and each in {key.value for key, _ in node.value}), None
+        (each for each in DEMANDS if node.id == "mapping" and each in {key.value for key, _ in node.value}), None
     )
     if kind is None:
         raise PolicyError("a demand is a line of text, or has require:, if: or for each:", line=line)
-    entries = mapping_of(node, "a demand", _DEMANDS[kind])
+    entries = mapping_of(node, "a demand", DEMANDS[kind])
     if kind == "require":
         text = f"require {_code(entries['require'], 'require')}"
         for word in ("unless", "only if"):

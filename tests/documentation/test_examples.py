@@ -214,7 +214,7 @@ def test_every_example_is_tested(script: Path) -> None:
 
 
 def _settled_rightly(shown: str) -> None:
-    assert 'First call get_order(order="A1")' in shown
+    assert 'Call get_order(order="A1") first' in shown
     assert "No more is paid back than was paid." in shown
     assert "the manager agrees" in shown
     assert shown.splitlines()[-2].endswith("Done: 120.00 EUR are on their way.")
@@ -225,6 +225,7 @@ def test_an_agent_that_wants_too_much_is_told_what_to_do() -> None:
     """What the policy forbids is refused, and the agent finishes the right way."""
     _settled_rightly(here_printed("refund_desk"))
     _settled_rightly(printed("refund_desk_anthropic"))
+    _settled_rightly(printed("refund_desk_responses"))
 
 
 @pytest.mark.slow

@@ -63,7 +63,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
     asked = [each.body for each in chat_server.requests]
     (refused,) = asked[1]["messages"][-1]["content"]
     assert (refused["tool_use_id"], refused["is_error"]) == ("1", True)
-    assert 'First call get_order(id="A1").' in refused["content"]
+    assert 'Call get_order(id="A1") first.' in refused["content"]
     seen, never = asked[2]["messages"][-1]["content"]
     assert (json.loads(seen["content"])["paid"], seen["is_error"]) == (150, False)
     assert "Accounts are closed by the office." in never["content"]

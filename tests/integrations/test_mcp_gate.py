@@ -64,7 +64,7 @@ def test_a_call_that_is_let_through_goes_on_as_the_rules_have_read_it() -> None:
     wire = Wire()
     to, said = wire.call("refund", order="A1", amount=20)
     assert to == "client"
-    assert 'First call get_order(id="A1").' in told(said)
+    assert 'Call get_order(id="A1") first.' in told(said)
     wire.see()
     meta = {"progressToken": 7, IDEMPOTENCY_KEY: "forged"}
     to, said = wire.call("refund", order="A1", amount="20.50", params={"_meta": meta})
@@ -188,7 +188,7 @@ def test_an_identifier_counts_once() -> None:
     assert "not answered yet" in wire.client(call)[0][1]["error"]["message"]
     assert wire.client({**call, "id": "1"})[0][0] == "server"
     wire.answer({"content": []}, 1)
-    assert "was made already" in told(wire.client(call)[0][1])
+    assert "was already made" in told(wire.client(call)[0][1])
 
 
 @pytest.mark.parametrize(
@@ -265,9 +265,9 @@ def test_the_person_at_the_client_is_asked_for_a_yes(modern: bool) -> None:
         return found
 
     for amount, action, answer in ((120, "decline", True), (121, "accept", "true"), (122, "accept", False)):
-        assert "waits for a yes of the manager" in told(ask(amount, action, answer)[1])
+        assert "is waiting for approval by the manager" in told(ask(amount, action, answer)[1])
         params = {"_meta": MODERN} if modern else None
-        assert "waits for" in told(wire.call("refund", order="A1", amount=amount, params=params)[1])
+        assert "is waiting for" in told(wire.call("refund", order="A1", amount=amount, params=params)[1])
     to, said = ask(123, "accept", True)
     assert (to, said["params"]["arguments"]["amount"]) == ("server", 123)
     assert not {"requestState", "inputResponses"} & said["params"].keys()
@@ -283,7 +283,7 @@ def test_a_fact_is_asked_of_the_person_at_the_client() -> None:
     response = {"action": "accept", "content": {"answer": "4.5"}}
     state = {"requestState": said["result"]["requestState"], "inputResponses": {"stepguard": response}}
     assert wire.call("act", n=3, params={"_meta": MODERN, **state})[0] == "server"
-    assert "waits" in told(Wire(policy).call("act", n=3, params={"_meta": MODERN})[1])
+    assert "is waiting" in told(Wire(policy).call("act", n=3, params={"_meta": MODERN})[1])
     with pytest.raises(ConfigError, match="asks nobody for 'customer'"):
         Wire(ask=("customer",))
 
@@ -303,7 +303,7 @@ def test_a_client_that_cannot_ask_is_told_that_the_call_waits() -> None:
     """Nothing is sent that it does not know, such as a form to one that asks at an address alone."""
     wire = Wire(ask=("manager",))
     wire.see()
-    assert "waits for a yes" in told(wire.call("refund", order="A1", amount=120)[1])
+    assert "waiting for approval" in told(wire.call("refund", order="A1", amount=120)[1])
     offers: list[tuple[dict[str, Any], bool]] = [({"url": {}}, False), ({"form": {}, "url": {}}, True)]
     for offered, asks in offers:
         meta = {"io.modelcontextprotocol/clientCapabilities": {"elicitation": offered}}

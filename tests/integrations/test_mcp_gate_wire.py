@@ -59,7 +59,7 @@ async def the_right_way(client: Client) -> None:
     """An agent that wants too much is told what comes first, and finishes."""
     wrong, words = await said(client, "refund", order="A1", amount=20)
     assert wrong
-    assert 'First call get_order(id="A1").' in words
+    assert 'Call get_order(id="A1") first.' in words
     assert await said(client, "get_order", id="A1") == (False, '{\n  "customer": "C1",\n  "paid": "150.00"\n}')
     assert "No more than what was paid." in (await said(client, "refund", order="A1", amount=500))[1]
     wrong, words = await said(client, "refund", order="A1", amount=20)

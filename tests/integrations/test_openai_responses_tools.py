@@ -57,7 +57,7 @@ def test_an_agent_on_the_client_of_the_library_finishes_the_right_way(chat_serve
             items += answers
     outputs = [each for each in chat_server.requests[-1].body["input"] if each.get("type") == "function_call_output"]
     assert [each["call_id"] for each in outputs] == ["1", "2", "3", "4"]
-    assert 'First call get_order(id="A1").' in outputs[0]["output"]
+    assert 'Call get_order(id="A1") first.' in outputs[0]["output"]
     assert json.loads(outputs[1]["output"])["paid"] == 150
     assert "Accounts are closed by the office." in outputs[2]["output"]
     assert paid == [("A1", 50.5)]

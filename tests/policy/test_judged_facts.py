@@ -92,7 +92,7 @@ def test_what_is_not_verified_is_asked_of_a_person_and_not_paid_for_again(quote:
 def test_without_a_guard_a_person_is_asked() -> None:
     """As for any other fact; a guard that is none is refused."""
     gate = desk(None)
-    assert "waits for an answer" in gate.call("refund", {"order": "A1"}, id="1")
+    assert "waiting for an answer" in gate.call("refund", {"order": "A1"}, id="1")
     gate.gate.learn("broken", NOTE, value=True, strength="agreed")
     assert gate.call("refund", {"order": "A1"}, id="2") == "paid back"
     with pytest.raises(ConfigError, match="a Guard"):
@@ -108,7 +108,7 @@ def test_async_tools_await_their_judgements() -> None:
 def test_a_budget_that_is_spent_leaves_the_call_waiting() -> None:
     """What the guard may spend is the guard's."""
     gate = desk(ScriptedBackend(*[said("maybe")] * 9), guard={"budget": Budget(calls=1)})
-    assert "waits for an answer" in gate.call("refund", {"order": "A1"}, id="1")
+    assert "waiting for an answer" in gate.call("refund", {"order": "A1"}, id="1")
 
 
 def test_a_judgement_without_a_document_is_as_strong_as_the_guards_votes() -> None:
@@ -122,7 +122,7 @@ def test_a_judgement_without_a_document_is_as_strong_as_the_guards_votes() -> No
         return ToolGate(policy, {"act": lambda n: "done"}, guard=Guard(ScriptedBackend(*[ODD] * 9), repair=repair))
 
     lone, voted = gate(Ladder([])), gate(Ladder([Vote(ahead=2)]))
-    assert "waits for an answer" in lone.call("act", {"n": 7}, id="1")
+    assert "waiting for an answer" in lone.call("act", {"n": 7}, id="1")
     assert voted.call("act", {"n": 7}, id="1") == "done"
     assert voted.gate.to_dict()["facts"][0]["strength"] == "agreed"
 

@@ -21,7 +21,7 @@ def test_what_was_not_looked_up_is_looked_up_first() -> None:
     refused = desk.offer("refund", order="A1", amount=20)
     assert refused.outcome == "refuse"
     assert kinds(refused) == ["unseen"]
-    assert 'First call get_order(id="A1").' in refused.message
+    assert 'Call get_order(id="A1") first.' in refused.message
     desk.see()
     assert desk.offer("refund", order="A1", amount=20).allowed
 
@@ -30,8 +30,8 @@ BROKEN = [
     ({"customer": "C2"}, 20, "Only orders of this customer are paid back."),
     ({}, 150.01, "No more than what was paid."),
     ({"refunded": 140}, 20, "No more than what was paid."),
-    ({}, 0, "does not hold (line 24)"),
-    ({}, -5, "does not hold (line 24)"),
+    ({}, 0, "may be called only if amount > 0 (policy line 24)"),
+    ({}, -5, "may be called only if amount > 0 (policy line 24)"),
 ]
 
 
@@ -337,3 +337,43 @@ def test_a_question_of_the_host_is_not_shown_to_the_agent() -> None:
     refused = Desk(text, facts={"secret": "hush"}).offer("act")
     assert "get(key=...)" in refused.message
     assert "hush" not in json.dumps(refused.message)
+
+
+WORDLESS = """
+tool look(id: text) -> number reads
+tool act(id: text, n: number) changes look(id)
+tool check(id: text) changes nothing
+tool drop(id: text)
+fact quota: number
+never drop
+
+before act(id, n):
+  {demand}
+before check: require id != "" only if quota > 100
+"""
+WITHOUT_WORDS = [
+    ("seen look(id)", 'act needs a current result of look, and there is none yet {line}. Call look(id="a") first.'),
+    ("done check(id)", 'act is allowed only after check has succeeded {line}. Call check(id="a") first.'),
+    ("not done act(id)", "act is not allowed once act has been called {line}."),
+    ("require n < 3", "act may be called only if n < 3 {line}. Do not repeat it unchanged."),
+    ("refuse if n > 3", "act must not be called if n > 3 {line}. Do not repeat it unchanged."),
+    ("require n < quota", "A rule does not allow act here {line}. Do not repeat it unchanged."),
+    ("most = quota + 1\n  require n < most", "A rule does not allow act here (policy line 11). Do not repeat it"),
+    ("require 6 / (n - 4) > 1", "act cannot be checked: a value that its rule needs is missing or of another type"),
+    (
+        "at most 1 times per id within 2 hours",
+        "act may be called at most once per id within 2 hours, and that limit is reached {line}.",
+    ),
+]
+
+
+@pytest.mark.parametrize(("demand", "words"), WITHOUT_WORDS)
+def test_a_demand_without_words_names_its_rule_what_is_missing_and_what_comes_first(demand: str, words: str) -> None:
+    """In words of its own, which hold no value and no condition on what only the host knows."""
+    desk = Desk(WORDLESS.format(demand=demand))
+    desk.gate.learn("quota", value=3)
+    if "once" in words:
+        desk.do("act", id="a", n=1)
+    message = desk.offer("act", id="a", n=4).message
+    assert words.format(line="(policy line 10)") in message
+    assert desk.offer("drop", id="a").message.endswith("drop must never be called (policy line 7).")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 from policy_harness import SHOP
@@ -26,6 +28,7 @@ from stepguard.policy import (
     Rule,
     Seen,
     ToolSignature,
+    yaml_format,
 )
 
 
@@ -233,3 +236,44 @@ def test_yaml_says_the_same_as_text(tmp_path: Path) -> None:
         with pytest.raises(PolicyError) as caught:
             Policy.load(file)
         assert caught.value.line == line, str(caught.value)
+
+
+WRONG_YAML = [
+    *(("tools:", "tool:"), ("rules:", "rulez:"), ("name: shop", "name: [shop]"), ("- allow: [mail]", "- allow: mail")),
+    *(('"customer: text"', "customer: text"), ("default: 0}", "defalt: 0}"), ("{type: money(EUR), de", "{de")),
+    *(("    paid: money(EUR)", "    paid: [money]"), ("  Order:", "  Order: text\n  Other:"), ("[mail]", "[[mail]]")),
+    *(("unless: damaged[id]", "unles: damaged[id]"), ("words: Only", "word: Only"), ("damaged[id]", "[damaged]")),
+    *(
+        ("- allow: [mail]", "- allow: [mail]\n    never: mail"),
+        ("- allow: [mail]", "- [mail]"),
+        ("demand:", "demand_:"),
+    ),
+    *(("- confirmed by manager", "- {confirm: manager}"), ("  then:", "  than:"), ("- if: am", "- iff: am")),
+    *(("\n          - confirmed by manager", " []"), ("- at most 2 times per id", "- {for each: x, do: [seen mail]}")),
+]
+
+
+def test_the_schema_has_the_keys_that_are_read() -> None:
+    """What editors complete is what is read: the schema takes policies, and refuses what the reader refuses."""
+    jsonschema = pytest.importorskip("jsonschema")
+    import yaml
+
+    schema = json.loads(Path(yaml_format.__file__).with_name("schema.json").read_text(encoding="utf-8"))
+    kinds = {name: schema["$defs"][name.replace(" ", "_")]["properties"] for name in yaml_format.DEMANDS}
+    assert {name: tuple(keys) for name, keys in kinds.items()} == yaml_format.DEMANDS
+    for name, keys in (("policy", yaml_format.TOP), ("field", yaml_format.FIELD), ("table", yaml_format.TABLE)):
+        assert tuple(schema["$defs"][name]["properties"]) == keys
+    rules = [key for name in ("never", "allow", "before") for key in schema["$defs"][name]["properties"]]
+    assert tuple(rules) == yaml_format.RULE
+    jsonschema.Draft202012Validator.check_schema(schema)
+    takes = jsonschema.Draft202012Validator(schema).is_valid
+    example = dedent((yaml_format.__doc__ or "").split("::\n\n")[1].split("\n\n")[0])
+    for text in (YAML, example):
+        assert takes(yaml.safe_load(text))
+        assert yaml_format.parse_policy_yaml(text).rules
+    for old, new in WRONG_YAML:
+        assert old in YAML
+        text = YAML.replace(old, new)
+        assert not takes(yaml.safe_load(text)), new
+        with pytest.raises(PolicyError):
+            yaml_format.parse_policy_yaml(text)

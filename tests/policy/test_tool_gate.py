@@ -56,13 +56,13 @@ def test_a_loop_of_ones_own() -> None:
         assert (message["role"], message["tool_call_id"]) == ("tool", f"c{number}")
         return str(message["content"])
 
-    assert 'First call get_order(id="A1").' in turn(1, "refund", order="A1", amount=20)
+    assert 'Call get_order(id="A1") first.' in turn(1, "refund", order="A1", amount=20)
     assert json.loads(turn(2, "get_order", id="A1"))["paid"] == 150
     assert json.loads(turn(3, "refund", order="A1", amount=20))["refunded"] == 20
     assert "No more than what was paid." in turn(4, "refund", order="A1", amount=131)
-    assert "waits for a yes of the manager" in turn(5, "refund", order="A1", amount=110)
+    assert "is waiting for approval by the manager" in turn(5, "refund", order="A1", amount=110)
     assert "the till is closed. Nothing was done." in turn(6, "refund", order="A1", amount=13)
-    assert "It may have been done all the same." in turn(7, "refund", order="A1", amount=66)
+    assert "It may have taken effect all the same." in turn(7, "refund", order="A1", amount=66)
     assert [amount for amount, _ in shop.paid] == [20]
     assert gate.answer({"role": "assistant", "content": "Done."}) == []
 
@@ -83,7 +83,7 @@ def test_who_has_to_be_asked_is_asked() -> None:
     gate = shop.gate(confirm=confirm, answer=answer)
     gate.gate.offer("get_order", '{"id": "A1"}', id="look", now=NOW)
     gate.gate.result("look", {**ORDER, "placed": "2025-01-01T00:00:00Z"})
-    assert "waits for" in gate.call("refund", '{"order": "A1", "amount": 140}', id="1")
+    assert "is waiting for" in gate.call("refund", '{"order": "A1", "amount": 140}', id="1")
     assert "refunded" in gate.call("refund", '{"order": "A1", "amount": 120}', id="2")
     assert asked == [
         ("damaged", ("A1",)),
@@ -157,7 +157,7 @@ def test_a_provider_that_uses_identifiers_again() -> None:
     shop.paid.append((30, ""))
     assert json.loads(once.call("get_order", '{"id": "A1"}', id="0"))["refunded"] == 0
     assert json.loads(again.call("get_order", '{"id": "A1"}', id="0"))["refunded"] == 70
-    assert "made already" in once.call("refund", '{"order": "A1", "amount": 5}', id="1")
+    assert "already made" in once.call("refund", '{"order": "A1", "amount": 5}', id="1")
     assert "refunded" in again.call("refund", '{"order": "A1", "amount": 20}', id="1")
     assert "at most 2 times" in again.call("refund", '{"order": "A1", "amount": 20}', id="1")
     assert "reused_ids=True" in str(once.gate.decisions[-1]["reasons"])
@@ -173,11 +173,11 @@ def test_a_call_that_is_offered_again_in_another_spelling_is_the_same_one() -> N
     first = gate.gate.offer("refund", '{"order": "A1", "amount": 20}', id="1", now=NOW)
     for spelling in ('"20"', "20.00", "2e1", '"20.0"'):
         assert gate.gate.offer("refund", f'{{"amount": {spelling}, "order": "A1"}}', id="1", now=NOW) == first
-    assert "made already" in gate.call("refund", '{"order": "A1", "amount": 21}', id="1")
+    assert "already made" in gate.call("refund", '{"order": "A1", "amount": 21}', id="1")
     gate.gate.result("1", {"id": "A1"})
     for spelling in ('"20"', "20.00", "2e1"):
         assert gate.call("refund", f'{{"amount": {spelling}, "order": "A1"}}', id="1") == '{"id": "A1"}'
-    assert "made already" in gate.call("refund", '{"order": "A1", "amount": 2}', id="1")
+    assert "already made" in gate.call("refund", '{"order": "A1", "amount": 2}', id="1")
     assert shop.paid == []
 
 

@@ -77,7 +77,7 @@ class PersonAtClient:
         else:
             role = decision.confirmations[0]
             words = " ".join(dict.fromkeys(each.words for each in decision.reasons if each.kind == "unconfirmed"))
-            form = _form(f"Do you agree, as {role}, to {call}? {words}", ValueType(kind="boolean"))
+            form = _form(f"Do you approve this call, as {role}: {call}? {words}", ValueType(kind="boolean"))
             question = PersonQuestion(decision, None, role, form)
         return None if _identity(question) in self._declined else question
 

@@ -162,7 +162,14 @@ class GatedSession:
         if id in self._flying or any(call.id == id for call in self._waiting()):
             return [Routed("client", error_message(id, INVALID_REQUEST, "a call with this id is not answered yet"))]
         if params.get("task") is not None and not self.gate.observe:
-            return [Routed("client", text_result(id, f"The call of {name[:60]} was refused: call it without a task."))]
+            return [
+                Routed(
+                    "client",
+                    text_result(
+                        id, f"The call to {name[:60]} was refused and nothing was done. Call it without a task."
+                    ),
+                )
+            ]
         asked = params.get("requestState")
         if isinstance(asked, str) and asked in self._asked:
             responses = params.get("inputResponses")

@@ -22,8 +22,8 @@ def stdin_lines() -> IO[bytes]:
 
 
 def stdout_writer() -> Callable[[str], None]:
-    """What writes a message to stdout, from any thread."""
-    out = open(os.dup(sys.stdout.fileno()), "wb", buffering=0)  # noqa: SIM115
+    """What writes a message to stdout, from any thread: a duplicate, never closed, since one may still write."""
+    out = open(os.dup(sys.stdout.fileno()), "wb", buffering=0, closefd=False)  # noqa: SIM115
     lock = Lock()
 
     def write(text: str) -> None:

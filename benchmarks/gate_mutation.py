@@ -1,0 +1,169 @@
+"""Faults planted in the judge of policies, each of which lets a call through or stops one: do the tests notice?
+
+    python benchmarks/gate_mutation.py [--hostile] [--only 3,17]
+
+Every fault is one changed place of the gate, made by hand, as somebody could make it by mistake. By default the tests
+of the gate run against it; with `--hostile` the generated agents of `tests/policy/test_hostile_agents.py` alone, at up
+to 10,000 attempts a seed. Printed is the first test that fails.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+from mutation import ROOT, _Finder, _Order, in_child, run_tests
+
+
+class Plant(NamedTuple):
+    """A fault: the text `new` in the place of `old` in a module of the gate."""
+
+    name: str
+    module: str
+    old: str
+    new: str
+
+
+PLANTS: Final = tuple(
+    Plant(*each)
+    for each in (
+        ("a limit has one more", "judging", ">= demand.most:", "> demand.most:"),
+        ("a window is twice as long", "judging", "each.at > since]", "each.at > since - span]"),
+        ("a window is half as long", "judging", "each.at is None or each.at > since", "each.at > since + span / 2"),
+        ("a call counts once", "judging", " + sum(each == limit for each in self.judgement.spent)", ""),
+        ("a1 has a limit of its own", "judging",
+         "show_value(folded(scope.value(each)))", "show_value(scope.value(each))"),
+        ("the oldest look counts", "judging", "max(sights, key=lambda", "min(sights, key=lambda"),
+        ("a stale look counts", "judging", 'or state != "fresh"', 'or state == "unanswered"'),
+        ("a look before an answer counts", "judging", 'or state != "fresh"', 'or state == "stale"'),
+        ("seen all has stale looks", "judging", 'if self.history.state_of(sight) != "fresh":', "if False:"),
+        ("done before its answer", "judging", 'if not any(\n            call.status == "succeeded"',
+         'if not any(\n            call.status in ("succeeded", "pending")'),
+        ("done where it failed", "judging", 'if not any(\n            call.status == "succeeded"',
+         'if not any(\n            call.status != "pending"'),
+        ("done to a1", "judging",
+         "call.values is not None and _same(call.values, wanted) for", "call.values is not None for"),
+        ("a look at a1", "judging", "if _same(each.values, wanted)]", "]"),
+        ("a broken demand is not asked about", "judging", "if trial.reasons or trial.pending:", "if trial.pending:"),
+        ("a kept demand spends no limit", "judging", "            outer.spent += trial.spent\n", ""),
+        ("a kept demand uses no yes", "judging", "            outer.yeses |= trial.yeses\n", ""),
+        ("an unknown branch is the other one", "judging",
+         "            if truth is None:\n                return\n", ""),
+        ("an unknown fact is not asked", "judging",
+         "        if truth is None:\n            self.ask_facts(missing, demand)\n        return truth",
+         "        return truth"),
+        ("the first item alone", "judging", "self.body(body, inner, path)\n", "self.body(body, inner, path)\n"
+         "                    break\n"),
+        ("no else", "judging", 'self.body(demand.otherwise, scope.inner(), f"{path}.else")', "return"),
+        ("refuse if is require", "judging", "truth == demand.negated", "not truth"),
+        ("a yes of anybody", "judging", "if by not in self.confirmed", "if not self.confirmed"),
+        ("a yes is not used up", "gate", "for by in judgement.yeses:", "for by in ():"),
+        ("a yes to every call", "memory", "as_json({**data, **exact})]", '""]'),
+        ("a yes to every amount", "memory", "as_json({**data, **exact})]", 'as_json(data.get("account"))]'),
+        ("what is undecided goes on", "judging", "        raise _Stopped\n\n    def ask_facts", "\n    def ask_facts"),
+        ("nothing done counts", "history", 'return self.status != "not_done"', "return True"),
+        ("failed does not count", "history",
+         'return self.status != "not_done"', 'return self.status not in ("not_done", "failed")'),
+        ("unanswered does not count", "history", 'return self.status != "not_done"',
+         'return self.status not in ("not_done", "pending")'),
+        ("a failed change changes nothing", "history", 'any(each != "not_done" for', 'any(each == "succeeded" for'),
+        ("a look during a change", "history",
+         "(number > sight.number or number in sight.open)", "number > sight.number"),
+        ("a look while everything changes", "history",
+         "[number for number in sight.open if number in self._all_changed]", "[]"),
+        ("everything changed is ignored", "history", "self._all_changed[number] = None", "pass"),
+        ("what was not read does not count", "history", "self._unread.get(tool, []) if listed else []", "[]"),
+        ("an older look replaces a newer", "history",
+         "each.number > sight.number for each in same", "False for each in same"),
+        ("the result of two changes", "memory", "if len(alike) == 1 and len", "if alike and len"),
+        ("no new state", "memory", "            self.history.see(alike[0][0]", "            print(alike[0][0]"),
+        ("another call by its identifier", "gate", "before.says(name, values, data)", "True"),
+        ("an answered call again", "gate", '(self._reused_ids or before.status == "not_done")', "True"),
+        ("a key twice", "arguments", "isinstance(given, JsonObject) and given.repeated", "False"),
+        ("another spelling", "gate", "if self._memory.known.misspelt(values[name]):", "if False:"),
+        ("resumed without limits", "history", 'tuple((path, key) for path, key in state["spent"])', "()"),
+        ("resumed without yeses", "memory", '*change.get("yeses", ()), ', ""),
+        ("resumed without open calls", "history", 'tuple(state["open"])', "()"),
+        ("resumed with every call answered", "memory", "self.open.add(call.number)", "pass"),
+        ("or takes what is false", "scope", "if truth is decides:", "if truth is not decides:"),
+        ("and takes what is unknown", "scope", "return None if unknown else not decides", "return not decides"),
+        ("not takes what is unknown", "scope", "return None if truth is None else not truth", "return not truth"),
+        ("the first rule alone", "judging", "in enumerate(tool.rules):", "in enumerate(tool.rules[:1]):"),
+        ("a1 was not done", "history", "call.plain[name] == value for name, value in plain.items()",
+         "call.values[name] == value for name, value in wanted.items()"),
+        ("a partial record is whole", "reading", "else PartialRecord(values)", "else Record(values)"),
+        ("the zone of a moment is lost", "reading", "if moment.tzinfo is None", "if True"),
+        ("another currency", "reading", "else kind.accept(given)\n", 'else kind.accept(given.replace("USD", "EUR"))\n'),
+        ("an exemption is reversed", "judging", "if truth is not exemption.counts:", "if truth is exemption.counts:"),
+    )
+)  # fmt: skip
+GATE: Final = [
+    f"tests/policy/test_{name}.py" for name in ("gate_faults", "policy_gate", "policy_loopholes", "tool_gate")
+]
+HOSTILE: Final = "tests/policy/test_hostile_agents.py"
+LIMIT: Final = 900
+
+
+class _FirstFailure(_Order):
+    """Remembers the test that failed alone."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self.seconds = {report.nodeid: report.duration}
+
+
+def planted(plant: Plant) -> _Finder:
+    """What serves the module with the fault."""
+    path = ROOT / "stepguard" / "policy" / f"{plant.module}.py"
+    source = path.read_text(encoding="utf-8")
+    if source.count(plant.old) != 1:
+        raise SystemExit(f"{plant.name}: {plant.old!r} stands {source.count(plant.old)} times in {path.name}")
+    return _Finder(f"stepguard.policy.{plant.module}", path, ast.parse(source.replace(plant.old, plant.new)))
+
+
+def caught_by(finder: _Finder, order: type[_Order], known: dict[str, float], tests: list[str]) -> tuple[int, list[str]]:
+    """The status of the tests with a fault, and the first that failed."""
+    with tempfile.NamedTemporaryFile() as record:
+        status = in_child(lambda: run_tests(finder, tests, order(known), record.name), LIMIT)
+        return status, list(json.loads(Path(record.name).read_text() or "{}"))
+
+
+def main() -> None:
+    """Plant every fault, and print what catches it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--hostile", action="store_true", help="the generated agents alone")
+    parser.add_argument("--only", type=lambda text: [int(each) for each in text.split(",")], help="faults by number")
+    options = parser.parse_args()
+    os.chdir(ROOT)
+    sys.path.insert(0, str(ROOT))
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    numbers = range(len(PLANTS)) if options.only is None else options.only
+    finders = {number: planted(PLANTS[number]) for number in numbers}
+    started = time.perf_counter()
+    tests = [HOSTILE] if options.hostile else ["-m", "not slow", *GATE, HOSTILE]
+    known: dict[str, float] = {}
+    if not options.hostile:
+        with tempfile.NamedTemporaryFile() as record:
+            unchanged = _Finder("none", ROOT, ast.parse(""))
+            if in_child(lambda: run_tests(unchanged, tests, _Order({}), record.name), LIMIT):
+                raise SystemExit("the tests fail without a fault")
+            known = json.loads(Path(record.name).read_text())
+    caught = 0
+    for number, finder in finders.items():
+        status, names = caught_by(finder, _FirstFailure, known, tests)
+        caught += status == 1 and bool(names)
+        shown = names[0] if names else f"NOT CAUGHT (status {status})"
+        print(f"{number:2} {PLANTS[number].name}: {shown}", flush=True)
+    print(f"{caught} of {len(finders)} faults caught, {time.perf_counter() - started:.0f} s")
+
+
+if __name__ == "__main__":
+    main()
