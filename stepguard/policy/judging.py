@@ -346,9 +346,9 @@ class _RuleJudge:
             spent = [each for each in spent if each.at is None or each.at > since]
         if len(spent) + sum(each == limit for each in self.judgement.spent) >= demand.most:
             times = "once" if demand.most == 1 else f"{demand.most} times"
-            per = "".join(f" per {shortened(tree_of(each))}" for each in demand.per)
-            span = "" if within is None else f" within {shortened(tree_of(within))}"
-            words = f"{self.tool.name} may be called at most {times}{per}{span}, and that limit is reached"
+            of_each = "".join(f" per {shortened(tree_of(each))}" for each in demand.per)
+            period = "" if within is None else f" within {shortened(tree_of(within))}"
+            words = f"{self.tool.name} may be called at most {times}{of_each}{period}, and that limit is reached"
             self.refuse("spent", demand, words)
         self.judgement.spent.append(limit)
 

@@ -196,3 +196,30 @@ def test_a_moment_with_a_zone_is_that_of_its_zone() -> None:
 def test_a_key_that_stands_twice_is_refused() -> None:
     """Nobody knows which of the two a tool takes."""
     assert kinds(desk().offer("pay", '{"order": "A1", "order": "B2", "amount": 1}')) == ["arguments"]
+
+
+def test_what_failed_was_not_done() -> None:
+    """A call that failed may have done something, and is none that the rule asks for."""
+    at = desk("done charge")
+    at.gate.failed(at.offer("charge").call)
+    assert refused(at, 1) == ["not_done"]
+    at.do("charge")
+    assert refused(at, 1) == []
+
+
+def test_what_was_done_or_seen_of_another_spelling_is_not_of_this() -> None:
+    """A look at `a1` says nothing of `A1`, whatever a tool makes of it."""
+    at = desk("seen get_order(id)", "done refund(order=id) unless checked")
+    at.see(id="a1")
+    assert refused(at, 1) == ["unseen"]
+    at.do("refund", None, order="a1", amount=1)
+    at.gate.learn("checked", value=False)
+    assert refused(at, 1, "pay") == ["not_done"]
+
+
+def test_a_limit_that_may_not_count_is_used_up() -> None:
+    """Where nobody knows whether it counts, the calls within it pass, and the next one is asked about; so is `not`."""
+    at = desk("at most once per id unless checked", "require not checked")
+    assert refused(at, 1) == []
+    assert at.offer("refund", order="A1", amount=1).outcome == "ask"
+    assert at.offer("pay", order="A1", amount=1).outcome == "ask"
