@@ -60,6 +60,7 @@ OPTIONAL: Final = {
     "barred": "refuse if amount == 50",
     "clerk": "if amount > 15:\n    confirmed by clerk",
     "branch": "if checked[a]:\n    require amount <= 60\n  else:\n    require amount <= 30",
+    "and": "require checked[a] and amount < 50",
     "any": "seen all get_account() as shown\n  require any of (x.limit >= amount + 10) for x in shown",
 }
 EACH: Final = """
@@ -162,6 +163,7 @@ class Bank:
             "barred": amount != 50,
             "clerk": amount <= 15 or yes_to(arguments, "clerk") in self.yeses,
             "branch": name in self.checked and amount <= (60 if self.checked[name] else 30),
+            "and": self.checked.get(name) is True and amount < 50,
             "any": any(each >= amount + 10 for each in left.values()),
         }
         return {rule for rule, holds in held.items() if not holds and rule in self.rules}
@@ -184,7 +186,10 @@ def make_policy(chance: random.Random) -> tuple[Policy, frozenset[str]]:
     rules = chance.sample(possible, chance.choice((1, 1, 2, 2, 3, 5)))
     if seen and "limit" not in rules and chance.random() < 0.4:  # most of what can be stale shows there
         rules.append("limit")
-    text = EACH + BASE + SEEN if seen else BASE.replace("fact me: text\n", "")
+    if not {"boss", "agreed"}.isdisjoint(rules) and "clerk" not in rules and chance.random() < 0.5:
+        rules.append("clerk")  # the yes of one is none of the other
+    block = "before pay(a, amount):\n" if chance.random() < 0.4 else ""  # in a rule of their own
+    text = f"{EACH}{BASE}{block}{SEEN}" if seen else BASE.replace("fact me: text\n", "") + block
     for old, new in AGAIN.items() if chance.random() < 0.3 else ():
         text = text.replace(old, new)
     asked = any("checked[" in OPTIONAL[rule] for rule in rules)
@@ -205,7 +210,7 @@ class Conversation:
             {
                 name: Account(
                     chance.choice((ME, ME, "C2")),
-                    Decimal(chance.choice(("30", "60.50", "200"))),
+                    Decimal(chance.choice(("30", "60.50", "30" if "any" in rules else "200"))),
                     date(2026, 3, chance.choice((1, 5))) if chance.random() < 0.3 else date(2025, 1, 1),
                     chance.choice(("open", "open", "frozen")),
                 )
@@ -379,7 +384,7 @@ def hostile_turn(talk: Conversation) -> None:
             if chance.random() < 0.6:
                 talk.answer(-1)
         case 16 if "owner" in talk.bank.rules:
-            names = chance.choices(("A1", "B2", "C3"), k=chance.randrange(1, 5))
+            names = chance.choices(("A1", "B2", "C3"), k=chance.randrange(1, 8))
             talk.offer("look_over", json.dumps({"accounts": names}))
         case 17 if talk.agreed:
             talk.withdraw(*chance.choice(talk.agreed))
