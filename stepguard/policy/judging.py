@@ -76,6 +76,14 @@ class CallJudgement:
     spent: list[tuple[str, str]] = field(default_factory=list)
     pending: list[Reason] = field(default_factory=list)
 
+    def add(self, other: CallJudgement) -> None:
+        """Add what another judgement of the same call says beside."""
+        self.reasons += [each for each in other.reasons if each not in self.reasons]
+        self.open |= other.open
+        self.yeses |= other.yeses
+        self.spent += [each for each in other.spent if each not in self.spent]
+        self.pending += [each for each in other.pending if each not in self.pending]
+
 
 def judge_call(
     policy: Policy,
@@ -105,10 +113,13 @@ def judge_call(
     judge = _RuleJudge(policy, tool, history, judgement, confirmed, clock)
     for number, rule in enumerate(tool.rules):
         own = {bound: values[name] for bound, name in zip(bound_names(rule, tool.names), tool.names, strict=True)}
-        with suppress(_Stopped):
-            judge.body(
-                rule.demands, RuleScope({**base, **own}, frozenset(policy.facts), known.tables), f"{tool.name}.{number}"
-            )
+        scope = {**base, **own}
+        judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
+        if judge.spelt_otherwise:  # whether the tool takes them for the same is not known: the rule holds in both ways
+            judge.exact, judge.judgement = True, CallJudgement()
+            judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
+            judgement.add(judge.judgement)
+            judge.exact, judge.judgement, judge.spelt_otherwise = False, judgement, False
     return judgement
 
 
@@ -128,6 +139,8 @@ class _RuleJudge:
         self.judgement = judgement
         self.confirmed = confirmed
         self.clock = clock
+        self.exact = False  # whether earlier calls are those whose texts are spelt exactly so
+        self.spelt_otherwise = False
 
     # ---- values
 
@@ -176,6 +189,10 @@ class _RuleJudge:
         self.judgement.reasons.append(Reason(kind, self.tool.name, words, first, detail, demand.line))
 
     # ---- demands
+
+    def rule(self, demands: Iterable[Demand], scope: RuleScope, path: str) -> None:
+        with suppress(_Stopped):
+            self.body(demands, scope, path)
 
     def body(self, demands: Iterable[Demand], scope: RuleScope, path: str) -> None:
         for number, demand in enumerate(demands):
@@ -327,10 +344,15 @@ class _RuleJudge:
             self.refuse("not_done", demand, f"{self.tool.name} is allowed only after {tool} has succeeded", first=first)
 
     def earlier(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> Value:
-        values = [call.values for call in self.history.made(pattern.tool, self.wanted(pattern, demand, scope))]
-        if None in values:
-            self.undecided(demand, f"an earlier call of {pattern.tool} could not be read")
-        return tuple(Record(each) for each in values if each is not None)
+        wanted = self.wanted(pattern, demand, scope)
+        values: list[Mapping[str, Value]] = []
+        for call in self.history.made(pattern.tool, wanted):
+            if call.values is None:
+                self.undecided(demand, f"an earlier call of {pattern.tool} could not be read")
+            values.append(call.values)
+        exact = [each for each in values if _same(each, wanted)]
+        self.spelt_otherwise |= len(exact) < len(values)
+        return tuple(map(Record, exact if self.exact else values))
 
     def limit(self, demand: Limit, scope: RuleScope, path: str) -> None:
         per = self.needed(lambda: [show_value(folded(scope.value(each))) for each in demand.per], demand)

@@ -427,3 +427,23 @@ def test_a_case_that_demands_nothing_is_refused() -> None:
     for demand in (Branching((("a > 5", ()),)), Branching((("a > 5", ()), ("a > 6", (Requirement("a < 9"),))))):
         with pytest.raises(PolicyError, match="demands nothing"):
             Policy([tool], [Rule("pay", (demand,))])
+
+
+@pytest.mark.parametrize("other", ["a1", " A1", "\uff211"])
+def test_an_earlier_call_in_another_spelling_counts_and_permits_nothing(other: str) -> None:
+    """Whether the tool takes two spellings for the same is not known: a rule about earlier calls holds in both ways."""
+    text = "tool check(a: text) changes nothing\ntool pay(a: text, amount: integer) changes nothing\nallow check\n"
+    checked = f"{text}before pay(a, amount):\n  earlier check(a=a) as old\n  require (count of old) >= 1\n"
+    spent = f"{text}before pay(a, amount):\n  earlier pay(a=a) as old\n"
+    spent += "  require amount + (sum of each.amount for each in old) <= 90\n"
+    for policy, calls in (
+        (checked, [("check", {"a": other}, False), ("check", {"a": "A1"}, True)]),
+        (spent, [("pay", {"a": other, "amount": 60}, False), ("pay", {"a": other, "amount": -50}, True)]),
+        (spent, [("pay", {"a": "A1", "amount": 60}, False), ("pay", {"a": other, "amount": -50}, False)]),
+    ):
+        desk = Desk(policy)
+        for tool, arguments, allowed in calls:
+            assert desk.offer(tool, arguments).allowed
+            assert desk.offer("pay", {"a": "A1", "amount": 60}).allowed is allowed
+            if allowed:
+                break

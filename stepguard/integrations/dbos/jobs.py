@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from stepguard.core.arguments import check_instance, check_run_id
+from stepguard.core.arguments import check_instance, check_run_id, check_run_ids
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError, StepguardError
 from stepguard.ledger import Ledger
 from stepguard.procedure.procedure import Procedure, check_procedure
@@ -135,6 +135,7 @@ class Jobs:
 
     def forget(self, run_ids: Iterable[str]) -> None:
         """Take what the queues know of runs out of them, their names that is; `Ledger.erase` does the rest."""
+        check_run_ids(run_ids)
         with explained(self.ledger.path):
             for run_id in run_ids:
                 self._client.delete_workflows([each.workflow_id for each in self._workflows(run_id)])
