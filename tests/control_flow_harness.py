@@ -8,6 +8,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 from stepguard import Guard, Procedure, Step
@@ -36,12 +37,24 @@ class Program:
     Attributes:
         truth: the value of every step that is carried out, by its place.
         answer: the answer; None where a bound is reached.
+        statements: what it is made of.
     """
 
     procedure: Procedure
     inputs: Mapping[str, int]
     truth: Mapping[str, object]
     answer: object
+    statements: list[Tree]
+
+    def slipped(self, slips: Mapping[str, Any]) -> tuple[dict[str, object], object]:
+        """The values and the answer of a run with slips; the answer is None where it ends at a bound."""
+        values: dict[str, Any] = dict(self.inputs)
+        truth: dict[str, object] = {}
+        try:
+            carry_out(self.statements, values, "", truth, None, slips)
+        except BoundReached:
+            return truth, None
+        return truth, values[self.procedure.answer]
 
 
 def node_of(tree: Tree) -> Expression:
@@ -123,20 +136,25 @@ def carry_out(
     path: str,
     truth: dict[str, object],
     repeats: list[int] | None = None,
+    slips: Mapping[str, Any] = MappingProxyType({}),
 ) -> list[str]:
     """Carry statements out: enters what they set into `values` and `truth`, and gives the names.
 
-    `repeats` counts the loops of that kind at one place: the second one is `repeat2`.
+    `repeats` counts the loops of that kind at one place: the second one is `repeat2`. `slips` are wrong values of steps
+    by their places, with which it goes on.
     """
     names: list[str] = []
     repeats = [0] if repeats is None else repeats
     for statement in statements:
         match statement:
             case ("set", name, tree):
-                values[name] = truth[f"{path}{name}"] = value_of(tree, values)
+                place = f"{path}{name}"
+                values[name] = truth[place] = slips[place] if place in slips else value_of(tree, values)
                 names.append(name)
             case ("if", condition, then, otherwise):
-                names += carry_out(then if value_of(condition, values) else otherwise, values, path, truth, repeats)
+                names += carry_out(
+                    then if value_of(condition, values) else otherwise, values, path, truth, repeats, slips
+                )
             case ("each", variable, over, inner):
                 gathered: dict[str, list[Any]] = {name: [] for name in _assigned(inner)}
                 of = over[1] if over[0] == "var" else variable
@@ -144,7 +162,7 @@ def carry_out(
                 for number, item in enumerate(value_of(over, values)):
                     own = {**values, variable: item}
                     try:
-                        carry_out(inner, own, f"{path}{of}[{number}].", truth)
+                        carry_out(inner, own, f"{path}{of}[{number}].", truth, None, slips)
                     except BoundReached:  # the rounds beside it may have been carried out by then
                         stopped = True
                         continue
@@ -158,14 +176,14 @@ def carry_out(
                 repeats[0] += 1
                 here = "repeat" if repeats[0] == 1 else f"repeat{repeats[0]}"
                 for number in range(most):
-                    names += carry_out(inner, values, f"{path}{here}[{number}].", truth)
+                    names += carry_out(inner, values, f"{path}{here}[{number}].", truth, None, slips)
                     if value_of(until, values):
                         break
                 else:
                     raise BoundReached
             case ("call", id, arguments, inner, answer):
                 own = {name: value_of(tree, values) for name, tree in arguments.items()}
-                carry_out(inner, own, f"{path}{id}.", truth)
+                carry_out(inner, own, f"{path}{id}.", truth, None, slips)
                 values[id] = own[answer]
                 names.append(id)
     return names
@@ -297,7 +315,7 @@ def make_program(seed: int, *, most: int = 20) -> Program:
     except BoundReached:
         answer = None
     procedure = Procedure(body_of(statements), inputs=list(inputs), answer=last)
-    return Program(procedure, inputs, truth, answer)
+    return Program(procedure, inputs, truth, answer, statements)
 
 
 def _flat(statements: list[Tree]) -> list[Tree]:

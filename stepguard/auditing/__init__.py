@@ -5,8 +5,8 @@
 
 from __future__ import annotations
 
+from stepguard.auditing.audits import audit
 from stepguard.auditing.findings import FINDING_KINDS, Audit, FinalAnswer, Finding, FindingKind, StepAudit, StepVerdict
-from stepguard.auditing.judging import audit
 from stepguard.auditing.lines import Span
 from stepguard.auditing.links import FalseLink, Link, LinkVerdict, check_links, false_links
 

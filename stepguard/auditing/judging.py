@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -14,69 +14,34 @@ from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
 from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined
-from stepguard.auditing.states import Claimed, Judge
+from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.traces import Trace, read_trace
-from stepguard.core.arguments import check_seconds
 from stepguard.core.verdicts import shorten
-from stepguard.errors import ConfigError
 from stepguard.language.struck_text import struck_spans, without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.procedure import Procedure, check_procedure, check_straight
+from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
 
 _REACH: Final = 200
 _STRIKING: Final = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|\{--|--\}|[~{}]|\\[A-Za-z]+")
 
 
-def audit(
-    procedure: Procedure, inputs: Mapping[str, object], transcript: str, *, check_timeout: float | None = 60.0
-) -> Audit:
-    """Say what went wrong in an unguarded run of a procedure.
+class Auditor:
+    """The audit of one transcript of a procedure that is a list of plain steps."""
 
-    Every step gets a verdict with its place in the text. Each claim is judged twice: against the true values, and
-    against those that the transcript itself claims before it, so that a step that follows an earlier error
-    (``inherited``) is told from one that makes its own.
-
-    No transcript makes this raise: what cannot be read is not judged, and never called right.
-
-    Args:
-        procedure: what was to be carried out.
-        inputs: the inputs of the run.
-        transcript: what the model wrote: lines, lists, a table, prose, LaTeX or JSON.
-        check_timeout: seconds that one check of the user's may take.
-
-    Raises:
-        InputError: the inputs are not those of the procedure.
-        ConfigError: `procedure` is not a `Procedure`, or more than a list of plain steps; the transcript is not text.
-    """
-    check_procedure(procedure)
-    check_straight(
-        procedure,
-        "an audit",
-        "audit against the steps of the way that was to be taken, written as a procedure of their own, or let the "
-        "guard run it, which checks every step as it goes",
-    )
-    if not isinstance(transcript, str):  # it may hold a caller's data
-        raise ConfigError(f"transcript is text, not a {type(transcript).__name__}", option="transcript")
-    check_seconds(check_timeout, "check_timeout", positive=True, optional=True)
-    values = procedure.accept_inputs(inputs)
-    return _Auditor(procedure, values, transcript, check_timeout).audit()
-
-
-class _Auditor:
     def __init__(self, procedure: Procedure, inputs: dict[str, Value], text: str, check_timeout: float | None) -> None:
         self.procedure = procedure
         self.steps = list(procedure.steps)
-        self.names = Names(self.steps, inputs)
+        self.names = self._names(inputs)
         self.inputs = inputs
         self.lines = Lines(text)
         self.judges: dict[str, Judge] = {}
         self.timeout = check_timeout
         self.findings: list[Finding] = []
         self.text = text
-        self.read = without_struck(text)  # what is struck out is no claim
+        self.read = without_struck(self._written(text))  # what is struck out is no claim
         self.body = plain(with_cells(self.read, self.names))
         self.trace: Trace | None = read_trace(self.read, self.names)
         if self.trace is not None:
@@ -86,6 +51,13 @@ class _Auditor:
                 at = end
             self.body = "".join((*parts, self.body[at:]))
         self.entries = self._entries()
+
+    def _names(self, inputs: Iterable[str]) -> Names:
+        return Names(self.steps, inputs)
+
+    def _written(self, text: str) -> str:
+        """The text that is read, of the same length."""
+        return text
 
     def _entries(self) -> list[Entry]:
         found = read_entries(self.body, self.names)
@@ -105,13 +77,13 @@ class _Auditor:
         self._corrections(given)
         kind = self._answer_type()
         stated = self._answers(kind, given)
-        truth = self.true.get(self.procedure.answer)
+        truth = self._truth()
         self._premature(stated, given)
         self._truncated(given)
         answer = stated[-1] if stated else None
         right = lenient = None
-        asked = self.trace is None or not self.trace.asks_no_answer
-        own = claimed.before(self.procedure.answer, len(self.text) + 1)
+        asked = self._asks()
+        own = self._own_answer(claimed)
         if truth is not None:
             lenient = (answer.value if answer is not None else own) == truth
             right = (answer.strict and lenient) if answer is not None else lenient and not asked
@@ -132,6 +104,18 @@ class _Auditor:
             place = self.lines.place(answer.start, answer.end)
             final = FinalAnswer(answer.text, place, answer.value, answer.strict)
         return Audit(self.procedure.name, tuple(steps), tuple(self.findings), final, truth, right, lenient)
+
+    def _asks(self) -> bool:
+        """Whether a final answer has to be marked."""
+        return self.trace is None or not self.trace.asks_no_answer
+
+    def _truth(self) -> Value | None:
+        """The right answer, None where none can be computed."""
+        return self.true.get(self.procedure.answer)
+
+    def _own_answer(self, claimed: Claimed) -> Value | None:
+        """What the transcript says that the variable of the answer is."""
+        return claimed.before(self.procedure.answer, len(self.text) + 1)
 
     def _find(self, kind: str, step: str | None, span: tuple[int, int] | None, reason: str) -> None:
         place = None if span is None else self.lines.place(*span)
@@ -186,7 +170,7 @@ class _Auditor:
     def _judged(self, given: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
         self.true: dict[str, Value] = dict(self.inputs)
         steps: list[StepAudit] = []
-        speechless = not any(entry.known for entry in self.entries) and _says_something(self.body)
+        speechless = not any(entry.known for entry in self.entries) and says_something(self.body)
         for index, (step, entries) in enumerate(zip(self.steps, given, strict=True)):
             judge = self._judge(step)
             expected = judge.expected(self.true)
@@ -221,7 +205,7 @@ class _Auditor:
             self._find("missing_step", step.id, None, reason)
             return replace(base, kind="missing_step", reason=reason)
         self._repeated(step, entries, judge)
-        entry = _telling(entries, judge)
+        entry = telling(entries, judge)
         place = self.lines.place(entry.start, entry.end)
         base = replace(base, place=place, claimed=entry.value, verdict="not_judged")
         if judge.read(entry) is None:
@@ -233,15 +217,14 @@ class _Auditor:
         ruling = judge.judge(entry, self.true)
         if ruling.passed:
             return replace(base, verdict="right", reason=ruling.reason)
-        own = {name: value for name in step.reads if (value := self._own(name, entry, claimed)) is not None}
-        by_own = judge.judge(entry, own)
+        own, by_own = self._by_own(step, judge, entry, claimed)
         if ruling.passed is None:
             return replace(base, reason=ruling.reason)
         if by_own.passed:
             if ruling.kind in ("unfaithful_work", "wrong_operand") and judge.read(entry) == expected:
                 return replace(base, verdict="right", reason="right, by the transcript's own earlier values")
             wrong = [name for name, value in own.items() if value != self.true.get(name)]
-            rests = ", ".join(f"{name} = {show_value(own[name])}" for name in wrong)
+            rests = ", ".join(f"{name} = {show_value(own[name])}" for name in wrong) or "way"
             reason = f"it follows from the transcript's own {rests}; {base.expected} would be right"
             self._find("inherited", step.id, (entry.start, entry.end), reason)
             return replace(base, verdict="wrong", kind="inherited", reason=reason)
@@ -250,6 +233,11 @@ class _Auditor:
         worse = by_own if ruling.kind is None or own != {n: self.true.get(n) for n in step.reads} else ruling
         self._find(worse.kind or "wrong_value", step.id, (entry.start, entry.end), worse.reason)
         return replace(base, verdict="wrong", kind=worse.kind or "wrong_value", reason=worse.reason)  # type: ignore[arg-type]
+
+    def _by_own(self, step: Step, judge: Judge, entry: Entry, claimed: Claimed) -> tuple[dict[str, Value], Ruling]:
+        """The transcript's own values that a step rests on, and the ruling by them."""
+        own = {name: value for name in step.reads if (value := self._own(name, entry, claimed)) is not None}
+        return own, judge.judge(entry, own)
 
     def _own(self, name: str, entry: Entry, claimed: Claimed) -> Value | None:
         found = claimed.before(name, entry.start)
@@ -359,7 +347,7 @@ class _Auditor:
         later = [self.steps[index].id for index, each in enumerate(given) if each and each[0].start > first.start]
         answer = self.procedure.answer
         undone = answer not in done and answer not in self.inputs and any(step.id == answer for step in self.steps)
-        speechless = not any(given) and _says_something(self.body[: first.start])
+        speechless = not any(given) and says_something(self.body[: first.start])
         if later or (undone and not speechless):
             what = later[0] if later else answer
             reason = f"a final answer is given before {what} is carried out"
@@ -380,7 +368,7 @@ class _Auditor:
             self._find("truncated", step, (len(said) - 1, len(said)), "the transcript ends in the middle of a step")
 
 
-def _telling(entries: list[Entry], judge: Judge) -> Entry:
+def telling(entries: list[Entry], judge: Judge) -> Entry:
     """The entry that a step is judged by: the last one, or where that repeats a value, the one that worked it out."""
     last = entries[-1]
     if not last.work and len(entries) > 1:
@@ -391,5 +379,5 @@ def _telling(entries: list[Entry], judge: Judge) -> Entry:
     return last
 
 
-def _says_something(body: str) -> bool:
+def says_something(body: str) -> bool:
     return "=" in body and any(sign.isdigit() for sign in body)

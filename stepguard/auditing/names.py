@@ -53,9 +53,15 @@ class Entry:
 
 
 class Names:
-    """The names of a procedure, as transcripts write them."""
+    """The names of a procedure, as transcripts write them.
 
-    def __init__(self, steps: Iterable[Step], inputs: Iterable[str]) -> None:
+    Args:
+        steps: the steps.
+        inputs: the names of the inputs.
+        numbered: whether a number may stand for a step.
+    """
+
+    def __init__(self, steps: Iterable[Step], inputs: Iterable[str], *, numbered: bool = True) -> None:
         self.steps: dict[str, Step] = {}
         order: list[str] = []
         for step in steps:
@@ -72,9 +78,15 @@ class Names:
         numbers = [re.search(r"[0-9]+\Z", name) for name in order]
         by_number = {int(found[0]): name for found, name in zip(numbers, order, strict=True) if found}
         complete = len(by_number) == len(order)
-        self._numbered = by_number if complete else dict(enumerate(order, 1))
+        self._numbered = {} if not numbered else by_number if complete else dict(enumerate(order, 1))
         shapes = {re.sub(r"[0-9]+\Z", "", name) for name, found in zip(order, numbers, strict=True) if found}
         self._shapes = shapes if complete else set()
+
+    def give(self, alias: str, name: str) -> None:
+        """Let an alias stand for a step, as if it were one."""
+        self.steps[alias] = self.steps[name]
+        self._exact.add(alias)
+        self._folded[_folded(alias)] = alias
 
     def find(self, written: str) -> str | None:
         """The name that is meant by one that is written, None where there is none, or more than one."""

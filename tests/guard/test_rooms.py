@@ -19,8 +19,8 @@ FLOORS: Final = (
     *(("errors",), ("core",), ("language",), ("backends", "documents", "formulas", "procedure", "results")),
     *(
         ("checks", "policy", "repair", "replies", "show"),
-        ("auditing", "engine"),
-        ("ledger", "telemetry", "testing"),
+        ("engine",),
+        ("auditing", "ledger", "telemetry", "testing"),
         ("guard",),
     ),
     *(("batches", "evaluation", "integrations"), ("serve",), ("cli",), ("__init__",)),

@@ -1,0 +1,272 @@
+"""Which claims of a transcript belong to which round: by their labels, or in order where as many stand there.
+
+Claims that may belong to several rounds are set aside with the reason, and never given to one of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+from stepguard.auditing.names import Entry
+from stepguard.auditing.occurrences import Chain, Label, Labels, Pattern, Places, Style, pattern, weaker
+from stepguard.auditing.states import Judge
+from stepguard.auditing.ways import Key, Reached, Way
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expressions import names_in
+from stepguard.language.values import Value
+
+_MOST_WALKS = 8
+
+
+@dataclass(slots=True)
+class ClaimGroup:
+    """The claims with one name and one label.
+
+    Attributes:
+        name: the name of their step.
+        entries: the claims, in the order of the text.
+        chains: the places where they may belong, with the rounds that their label names there.
+        dropped: why they are set aside, empty where they are not.
+        reached: the steps that they may belong to, on the last way.
+        right: of each of these, the value that the way gives it where nothing is claimed.
+    """
+
+    name: str
+    entries: list[Entry]
+    chains: dict[Chain, Pattern]
+    dropped: str = ""
+    single: bool = False
+    reached: list[Key] = field(default_factory=list)
+    right: list[Value | None] = field(default_factory=list)
+    values: dict[int, Value | None] = field(default_factory=dict)
+
+    def of(self, number: int) -> list[Entry]:
+        """The claims of the step with this number among those reached."""
+        return self.entries if self.single else self.entries[number : number + 1]
+
+
+class Alignment:
+    """The claims of a transcript by the steps that they belong to.
+
+    Args:
+        entries: the claims.
+        labels: the labels of the transcript.
+        places: where the names of the procedure are set.
+    """
+
+    def __init__(self, entries: Iterable[Entry], labels: Labels, places: Places) -> None:
+        self.groups: list[ClaimGroup] = []
+        self.given: dict[Key, list[Entry]] = {}
+        self._places = places
+        self._labels = labels
+        self._unplaced: dict[str, ClaimGroup] = {}
+        self._index: dict[tuple[str, Chain, Pattern], ClaimGroup] = {}
+        self._indexed: list[tuple[Style, ClaimGroup, int, int, Chain]] = []
+        sorted_out: dict[tuple[str, Label, Label], list[Entry]] = {}
+        for entry in entries:
+            name, label = labels.aliases.get(entry.name, (entry.name, ()))
+            if name in places.steps:
+                words = {word for chain in places.chains[name] for loop in chain for word in loop.words}
+                context = tuple(each for each in labels.at(entry.start) if each.word in words)
+                sorted_out.setdefault((name, label, context), []).append(
+                    replace(entry, name=name, work=_numeric(entry.work))
+                )
+        made = [round for _, label, context in sorted_out for round in (*label, *context)]
+        # Counting begins at 1, unless there is a 0; for indices it is seen later on whether that can be.
+        self._base = {each.style: 1 for each in made} | {each.style: 0 for each in made if each.number == 0}
+        for (name, label, context), found in sorted_out.items():
+            self._group(name, label, context, found)
+
+    def _group(self, name: str, label: Label, context: Label, found: list[Entry]) -> None:
+        label, context = self._from_zero(label), self._from_zero(context)
+        chains: dict[Chain, Pattern] = {}
+        unsaid = False
+        for chain in self._places.chains[name]:
+            own = tuple(each for each in context if any(each.word in loop.words and loop.rounds for loop in chain))
+            meant = pattern((*own, *label), chain)
+            if meant is None and label:
+                meant = pattern(label, chain)
+            if meant is not None:
+                chains[chain] = meant
+            unsaid = unsaid or bool(own)
+        known = None if chains else self._unplaced.get(name)
+        group = known or ClaimGroup(name, [], chains)
+        group.entries += found
+        if known is None:
+            self.groups.append(group)
+        if not chains:
+            self._unplaced[name] = group
+            group.dropped = "which round it belongs to is not said" if unsaid or label else "it has no place"
+        for chain, meant in chains.items():
+            if any(number is not None for number in meant) or (name, chain, meant) not in self._index or not context:
+                other = self._index.get((name, chain, meant))
+                if other is not None and other is not group and other.chains == chains:
+                    other.entries += found  # the same round, in another way of writing
+                    other.entries.sort(key=lambda each: each.start)
+                    self.groups.pop()
+                    group = other
+                    break
+                if other is None or len(other.chains) >= len(chains):  # who means this place alone goes first
+                    self._index[name, chain, meant] = group
+            indices = (each.style for each in (*label, *context) if each.style != "word")
+            for at, loop in enumerate(chain):
+                if loop.rounds and meant[at] is not None and (style := next(indices, None)) is not None:
+                    self._indexed.append((style, group, at, meant[at] or 0, chain))
+
+    def _from_zero(self, label: Label) -> Label:
+        return tuple(
+            each if each.number is None else replace(each, number=each.number - self._base[each.style])
+            for each in label
+        )
+
+    def walk(
+        self, take: Callable[[Callable[[Reached, Value | None], Value | None]], Way], judge: Callable[[Reached], Judge]
+    ) -> Way:
+        """Align the claims along the way that they lead.
+
+        Args:
+            take: goes the way, given a function that says the value of a step, given the one that follows without it.
+            judge: reads the claims about a step.
+        """
+        groups = [each for each in self.groups if not each.dropped]
+        for number in range(_MOST_WALKS):
+            self.given = {}
+            for group in groups:
+                group.reached, group.right = [], []
+
+            def value(reached: Reached, computed: Value | None) -> Value | None:
+                entries = self._of(reached, computed)
+                values = [found for entry in entries if (found := judge(reached).read(entry)) is not None]
+                return values[-1] if values else computed
+
+            way = take(value)
+            if not self._settle(way, judge, last=number >= _MOST_WALKS - 2):
+                break
+        return way
+
+    def _of(self, reached: Reached, computed: Value | None) -> list[Entry]:
+        """The claims about a step that is reached, noted as such."""
+        for meant in weaker(reached.rounds):
+            group = self._index.get((reached.name, reached.chain, meant))
+            if group is not None and group.dropped:
+                return []
+            if group is not None:
+                entries = group.of(len(group.reached))
+                group.reached.append(reached.key)
+                group.right.append(computed)
+                if entries:
+                    self.given[reached.key] = entries
+                return entries
+        return []
+
+    def _settle(self, way: Way, judge: Callable[[Reached], Judge], *, last: bool) -> bool:
+        """Look at what was aligned; whether the way has to be gone again because something was not."""
+        again = self._first_round(way)
+        steps = {each.key: each for each in way.reached}
+        for group in self.groups:
+            if group.dropped or not group.reached:
+                continue
+            count, rounds = len(group.entries), len(group.reached)
+            broken = way.open or way.failure is not None
+            single = rounds == 1 and not (broken and any(any(chain) for chain in group.chains))
+            if single or (rounds == 1 == count):
+                again, group.single = again or (count > 1 and not group.single), True
+                continue
+            reader = judge(steps[group.reached[0]])
+            claimed = [reader.read(entry) for entry in group.entries]
+            group.values = {id(entry): value for entry, value in zip(group.entries, claimed, strict=True)}
+            labelled = any(number is not None for meant in group.chains.values() for number in meant)
+            first = not labelled or len(group.chains) == 1
+            fitting = claimed[:rounds] == group.right[:count] and None not in claimed[:rounds]
+            if group.single or last or (count != rounds and not (first and fitting and count > 1)):
+                shown = f"{count} for {rounds} rounds, and which belongs to which is not said"
+                again, group.dropped = True, f"the number of claims is {shown}"
+            elif count == rounds and not fitting and _same(claimed, group.right):
+                again, group.dropped = True, "the right values stand there in another order than that of the rounds"
+        return again
+
+    def _first_round(self, way: Way) -> bool:
+        """Set indices aside of which it cannot be told whether they begin at 0 or at 1; whether any was."""
+        waiting = [each for each in self._indexed if self._base[each[0]] and not each[1].dropped]
+        rounds: dict[tuple[str, Chain, int], int] = {}
+        for each in way.reached if waiting else ():
+            for at, number in enumerate(each.rounds):
+                key = each.name, each.chain, at
+                rounds[key] = max(rounds.get(key, 0), number + 1)
+        sure = {
+            style for style, group, at, number, chain in waiting if number + 1 >= rounds.get((group.name, chain, at), 0)
+        }
+        unsure = [group for style, group, *_ in waiting if style not in sure]
+        for group in unsure:
+            group.dropped = "whether its first round is 0 or 1 is not said"
+        return bool(unsure)
+
+    def also(self, way: Way) -> None:
+        """Give claims that the transcript's own way does not come to, to the steps of another way, where they fit."""
+        found: dict[int, list[Key]] = {}
+        for reached in way.reached:
+            for meant in weaker(reached.rounds):
+                group = self._index.get((reached.name, reached.chain, meant))
+                if group is not None:
+                    if not group.dropped and not group.reached and reached.key not in self.given:
+                        found.setdefault(id(group), []).append(reached.key)
+                    break
+        for group in self.groups:
+            keys = found.get(id(group), [])
+            if len(keys) == 1:
+                self.given[keys[0]], group.reached = group.entries, keys
+            elif keys and len(keys) == len(group.entries):
+                self.given |= {key: [entry] for key, entry in zip(keys, group.entries, strict=True)}
+                group.reached = keys
+
+    def set_aside(self, reached: Reached) -> ClaimGroup | None:
+        """The claims that may be about a step and are set aside."""
+        for meant in weaker(reached.rounds):
+            group = self._index.get((reached.name, reached.chain, meant))
+            if group is not None and group.dropped:
+                return group
+        return self._unplaced.get(reached.name)
+
+    def loose(self) -> frozenset[str]:
+        """The names of claims that belong nowhere although their label has a number: it may mean something else."""
+        numbers: dict[tuple[str, Chain], set[int]] = {}
+        for group in self.groups:
+            for chain, meant in group.chains.items():
+                numbers.setdefault((group.name, chain), set()).update(each for each in meant if each is not None)
+        return frozenset(
+            group.name
+            for group in self.groups
+            if not group.reached and not group.dropped
+            for chain, meant in group.chains.items()
+            if any(each is not None and each - 1 not in numbers[group.name, chain] for each in meant)
+        )
+
+    def recap(self, group: ClaimGroup, entry: Entry) -> bool:
+        """Whether a claim behind those of all rounds may say again what one of them came to."""
+        return bool(group.reached) and not entry.work and group.values.get(id(entry), "") in group.right
+
+    def left(self, used: Sequence[ClaimGroup]) -> list[tuple[ClaimGroup, Entry]]:
+        """The claims that belong to no step that is reached."""
+        known = {id(each) for each in used}
+        return [
+            (group, entry)
+            for group in self.groups
+            if id(group) not in known
+            for entry in (
+                group.entries
+                if not group.reached
+                else []
+                if group.single or group.dropped
+                else group.entries[len(group.reached) :]
+            )
+        ]
+
+
+def _same(claimed: list[Value | None], right: list[Value | None]) -> bool:
+    return sorted(map(repr, claimed)) == sorted(map(repr, right))
+
+
+def _numeric(work: tuple[str, ...]) -> tuple[str, ...]:
+    """Working without its formulas: their names mean other values in every round."""
+    return tuple(side for side in work if not names_in(parse_expression(side)))

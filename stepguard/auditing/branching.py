@@ -1,0 +1,315 @@
+"""The audit of a procedure that branches, repeats, calls others or computes with more than numbers.
+
+Two ways are taken through it: the right one, over the right values, and the one that the transcript's own values lead.
+Every step of the right way gets a verdict; what the transcript carries out beyond it is an extra step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Final
+
+from stepguard.auditing.alignment import Alignment, ClaimGroup
+from stepguard.auditing.answers import Stated
+from stepguard.auditing.findings import Audit, Finding, StepAudit
+from stepguard.auditing.judging import Auditor, says_something, telling
+from stepguard.auditing.names import Entry, Names, joined
+from stepguard.auditing.occurrences import Labels, Places
+from stepguard.auditing.round_tables import read_round_tables
+from stepguard.auditing.states import Claimed, Judge, Ruling
+from stepguard.auditing.ways import Key, Reached, Way, computed, judge_of, take
+from stepguard.core.verdicts import shorten
+from stepguard.errors import EvaluationError, ValueRefused
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.value_types import ValueType
+from stepguard.language.values import Value
+from stepguard.procedure.procedure import Procedure
+from stepguard.procedure.steps import Step
+
+_NO_WAY: Final = "the procedure does not come to it here"
+_BESIDE: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})\b(?=[^\n]{0,40}[0-9])")
+_CLAIMED: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})[\"'*`_]{0,3} {0,3}(?:[:=\u2192]|->|is\b|equals\b)")
+_ALIAS: Final = re.compile(r"q[\u4e00-\u9fff]{2}")
+
+
+class BranchingAuditor(Auditor):
+    """The audit of one transcript of such a procedure."""
+
+    def __init__(self, procedure: Procedure, inputs: dict[str, Value], text: str, timeout: float | None) -> None:
+        self.places = Places(procedure)
+        self.labels = Labels(text, self.places, procedure.names)
+        super().__init__(procedure, inputs, text, timeout)
+        self.own = Way({})
+        self.right = Way({})
+        self._own_steps: dict[Key, Reached] = {}
+        self._judges_of: dict[tuple[bool, Key], tuple[Step, Judge]] = {}
+        self._claims = Claimed()
+        self._verdicts: list[StepAudit] = []
+
+    def _names(self, inputs: Iterable[str]) -> Names:
+        names = Names(self.places.steps.values(), inputs, numbered=False)
+        for alias, (name, _) in self.labels.aliases.items():
+            names.give(alias, name)
+        return names
+
+    def _written(self, text: str) -> str:
+        del text
+        return self.labels.text
+
+    def _entries(self) -> list[Entry]:
+        self.body, rows = read_round_tables(self.body, self.names, self.labels)
+        return sorted([*super()._entries(), *rows], key=lambda entry: entry.start)
+
+    def audit(self) -> Audit:
+        """The audit, with the steps under their places."""
+        found = super().audit()
+        paths = {each.step.id: each.path for each in (*self.own.reached, *self.right.reached)}
+        return replace(
+            found,
+            steps=tuple(replace(each, step=paths.get(each.step, each.step)) for each in found.steps),
+            findings=tuple(replace(each, step=paths.get(each.step or "", each.step)) for each in found.findings),
+        )
+
+    # Which claim belongs to which step
+
+    def _sorted_out(self) -> tuple[list[list[Entry]], list[Entry]]:
+        entries = [replace(each, unread=self._shown(each.unread)) for each in self.entries]
+        extra = [each for each in entries if not each.known and not each.name.startswith("step ")]
+        self._by_number = any(each.name.startswith("step ") and each.value is not None for each in entries)
+        self.alignment = Alignment((each for each in entries if each.known), self.labels, self.places)
+        for group in self.alignment.groups:
+            group.entries = joined(self.places.steps[group.name], group.entries)
+        self.own = self.alignment.walk(
+            lambda value: take(
+                self.procedure,
+                self.places,
+                self.inputs,
+                lambda reached, values: value(reached, computed(self._judge_at(reached, own=True), values)),
+            ),
+            lambda reached: self._judge_at(reached, own=True),
+        )
+        return self._along(), extra
+
+    def _judge_at(self, reached: Reached, *, own: bool) -> Judge:
+        source, judge = self._judges_of.get((own, reached.key), (None, None))
+        if judge is None or source is not reached.step:
+            judge = judge_of(reached.step, self.timeout)
+            self._judges_of[own, reached.key] = reached.step, judge
+        return judge
+
+    def _along(self) -> list[list[Entry]]:
+        """Judge the claims along the right way; gives those of every step on it."""
+        self._own_steps = {each.key: each for each in self.own.reached}
+        if any(not group.dropped and not group.reached for group in self.alignment.groups):
+            self.alignment.also(self._go(lambda reached, expected: self._claimed_at(reached, expected)))
+        self._claims = self._all_claims()
+        given: list[list[Entry]] = []
+        self.steps = []
+        used: list[ClaimGroup] = []
+        unread, loose = self._unread(), self.alignment.loose()
+        speechless = not any(entry.known for entry in self.entries) and says_something(self.body)
+
+        def value(reached: Reached, expected: Value | None) -> Value | None:
+            entries = self.alignment.given.get(reached.key, [])
+            if reached.answers_call and not entries:
+                return expected
+            aside = None if entries else self.alignment.set_aside(reached)
+            index = len(self.steps)
+            self.steps.append(reached.step)
+            given.append(entries)
+            if aside is not None:
+                used.append(aside)
+                self._unjudged(reached.step.id, aside.dropped, expected=expected)
+                return expected
+            if not entries and (reached.name in unread or self._by_number or reached.name in loose):
+                self._unjudged(
+                    reached.step.id,
+                    "it is named, or a line is numbered, where no claim about it can be read",
+                    expected=expected,
+                )
+                return expected
+            self._at = reached
+            judge = self._judge_at(reached, own=False)
+            found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
+            self._verdicts.append(self._explained(found, reached))
+            read = judge.read(entries[-1]) if entries and found.verdict in ("right", "not_judged") else None
+            return read if expected is None or found.verdict == "right" else expected
+
+        self.right = self._go(value)
+        self._beyond(used)
+        return given
+
+    def _go(self, value: Callable[[Reached, Value | None], Value | None]) -> Way:
+        """The right way."""
+
+        def step(reached: Reached, values: dict[str, Value]) -> Value | None:
+            self.true = values
+            return value(reached, computed(self._judge_at(reached, own=False), values))
+
+        return take(self.procedure, self.places, self.inputs, step)
+
+    def _claimed_at(self, reached: Reached, expected: Value | None) -> Value | None:
+        entries = self.alignment.given.get(reached.key, [])
+        return self._judge_at(reached, own=False).read(entries[-1]) if expected is None and entries else expected
+
+    def _all_claims(self) -> Claimed:
+        found: list[tuple[int, str, Value]] = []
+        for key, entries in self.alignment.given.items():
+            reached = self._own_steps.get(key)
+            if reached is None:
+                continue
+            judge = self._judge_at(reached, own=True)
+            read = ((entry.start, reached.step.id, judge.read(entry)) for entry in entries)
+            found += [(start, name, value) for start, name, value in read if value is not None]
+        claimed = Claimed()
+        for place, name, value in sorted(found, key=lambda each: each[0]):
+            claimed.add(name, place, value)
+        return claimed
+
+    def _explained(self, found: StepAudit, reached: Reached) -> StepAudit:
+        """A verdict with what is to be said of the way that was taken."""
+        reason = found.reason
+        if found.verdict == "right" and reached.step.type.numeric:
+            return self._calculated(found, reached)
+        if found.kind == "missing_step" and reached.key not in self._own_steps and not self.own.open:
+            reason = f"{reason}: its own values lead another way"
+        elif found.verdict == "wrong" and found.kind != "inherited" and found.place is not None:
+            entry = self.alignment.given[reached.key][-1]
+            claimed = self._judge_at(reached, own=False).read(entry)
+            for condition, value in reached.otherwise(self.places.beside(reached.name, reached.chain, reached.site)):
+                if claimed is not None and value == claimed:
+                    reason = f"{reason}; it is right where `{condition}` is decided the other way"
+                    break
+        if reason == found.reason:
+            return found
+        last = self.findings[-1]
+        assert last.step == found.step
+        self.findings[-1] = replace(last, reason=reason)
+        return replace(found, reason=reason)
+
+    def _calculated(self, found: StepAudit, reached: Reached) -> StepAudit:
+        """A right value, unless a calculation stands in front of it that comes to another."""
+        judge = self._judge_at(reached, own=False)
+        entry = telling(self.alignment.given[reached.key], judge)
+        for side in entry.work:
+            with suppress(EvaluationError, ValueRefused):
+                if reached.step.type.convert(evaluate(parse_expression(side), {})) != judge.read(entry):
+                    reason = f"{side} is not {entry.value}"
+                    self._find("unfaithful_work", found.step, (entry.start, entry.end), reason)
+                    return replace(found, verdict="wrong", kind="unfaithful_work", reason=reason)
+        return found
+
+    def _beyond(self, used: list[ClaimGroup]) -> None:
+        """What the transcript carries out that is not on the right way."""
+        ended = not self.right.open and self.right.failure is None
+        if self.right.failure is not None:
+            self._unjudged(self.right.place, f"the procedure ends here: {shorten(str(self.right.failure))}")
+        on_the_way = {each.key for each in self.right.reached}
+        for key, entries in self.alignment.given.items():
+            if key not in on_the_way:
+                path = self._own_steps[key].path
+                if ended:
+                    span = entries[0].start, entries[0].end
+                    self._find("extra_step", path, span, f"{_NO_WAY}; the transcript's own wrong values lead to it")
+                else:
+                    self._unjudged(path, "whether the procedure comes to it is not known", entries[0])
+        values = {(each.name, self.right.values.get(each.step.id)) for each in self.right.reached}
+        names = {each.name for each in self.right.reached}
+        loose = self.alignment.loose()
+        for group, entry in self.alignment.left(used):
+            labelled = any(each is not None for meant in group.chains.values() for each in meant)
+            if not labelled and not group.dropped and not group.reached and group.name in names:
+                step = self.places.steps[group.name]
+                if (group.name, Judge(step, self.timeout).read(entry)) not in values:
+                    self._unjudged(group.name, "which round it is about is not said", entry)
+                continue
+            if group.dropped:
+                self._unjudged(group.name, group.dropped, entry)
+            elif ended and entry.value and group.name not in loose and not self.alignment.recap(group, entry):
+                self._find("extra_step", group.name, (entry.start, entry.end), _NO_WAY)
+            elif not self.alignment.recap(group, entry):
+                self._unjudged(group.name, "which step of the run it is about is not known", entry)
+
+    def _unread(self) -> frozenset[str]:
+        """The names that stand beside a number where no claim was read, so that something may be said of them."""
+        spans = sorted((entry.start, entry.end) for entry in self.entries)
+        parts, at = [], 0
+        for start, end in spans:
+            parts.append(self.body[at:start])
+            at = max(at, end)
+        parts.append(self.body[at:])
+        starts = {entry.start for entry in self.entries}
+        signs = [match[1] for match in _CLAIMED.finditer(self.body) if match.start(1) not in starts]
+        beside = [match[1] for part in parts for match in _BESIDE.finditer(part)]
+        found = map(self.names.find, (*signs, *beside))
+        named = (self.labels.aliases.get(name, (name,))[0] for name in found if name is not None)
+        return frozenset(named) & self.places.steps.keys()
+
+    def _unjudged(self, step: str, reason: str, entry: Entry | None = None, expected: Value | None = None) -> None:
+        place = None if entry is None else self.lines.place(entry.start, entry.end)
+        claimed = None if entry is None else entry.value
+        shown = None if expected is None else self.steps[-1].type.write(expected)
+        index = len(self._verdicts)
+        found = StepAudit(step, index, "not_judged", claimed=claimed, expected=shown, reason=reason, place=place)
+        self._verdicts.append(found)
+
+    def _shown(self, text: str) -> str:
+        """What stands there, without the aliases."""
+        for alias in {word for word in _ALIAS.findall(text) if word in self.labels.aliases}:
+            text = text.replace(alias, self.labels.aliases[alias][0])
+        return text
+
+    # What the audit of a list of steps asks for
+
+    def _claimed(self, given: list[list[Entry]]) -> Claimed:
+        del given
+        return self._claims
+
+    def _judged(self, given: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
+        del given, claimed
+        return self._verdicts
+
+    def _by_own(self, step: Step, judge: Judge, entry: Entry, claimed: Claimed) -> tuple[dict[str, Value], Ruling]:
+        reached = self._own_steps.get(self._at.key)
+        if reached is None:
+            return super()._by_own(step, judge, entry, claimed)
+        own: dict[str, Value] = {}
+        for name in reached.step.reads:
+            value = claimed.before(name, entry.start)
+            value = self.own.values.get(name) if value is None else value
+            if value is not None:
+                own[name] = value
+        return own, self._judge_at(reached, own=True).judge(entry, own)
+
+    def _wrong_order(self, given: list[list[Entry]]) -> list[Finding]:
+        """Steps that stand in front of what they rest on; rounds may be carried out side by side."""
+        starts = {step.id: entries[0].start for step, entries in zip(self.steps, given, strict=True) if entries}
+        found: list[Finding] = []
+        for step, entries in zip(self.steps, given, strict=True):
+            behind = next((name for name in step.reads if entries and starts.get(name, -1) > entries[0].start), None)
+            if behind is not None:
+                place = self.lines.place(entries[0].start, entries[0].end)
+                found.append(Finding("wrong_order", step.id, place, "it stands in front of a step that it rests on"))
+        return found
+
+    def _answer_type(self) -> ValueType:
+        return self.procedure.answer_type
+
+    def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
+        return super()._answers(kind, given) if kind.scalar else []
+
+    def _asks(self) -> bool:
+        """A list or a record is in no sentence that can be read for certain."""
+        return super()._asks() and self.procedure.answer_type.scalar
+
+    def _truth(self) -> Value | None:
+        return self.right.answer if self.procedure.answer_type.scalar else None
+
+    def _own_answer(self, claimed: Claimed) -> Value | None:
+        del claimed
+        named = any(key[0] == self.procedure.answer for key in self.alignment.given)
+        return self.own.answer if named else None
