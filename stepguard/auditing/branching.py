@@ -32,6 +32,7 @@ from stepguard.procedure.steps import Step
 
 _NO_WAY: Final = "the procedure does not come to it here"
 _BESIDE: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})\b(?=[^\n]{0,40}[0-9])")
+_HEADS: Final = re.compile(r"[,;\t]")
 _CLAIMED: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})[\"'*`_]{0,3} {0,3}(?:[:=\u2192]|->|is\b|equals\b)")
 _ALIAS: Final = re.compile(r"q[\u4e00-\u9fff]{2}")
 
@@ -245,7 +246,10 @@ class BranchingAuditor(Auditor):
         starts = {entry.start for entry in self.entries}
         signs = [match[1] for match in _CLAIMED.finditer(self.body) if match.start(1) not in starts]
         beside = [match[1] for part in parts for match in _BESIDE.finditer(part)]
-        found = map(self.names.find, (*signs, *beside))
+        heads = [
+            field.strip(' "') for line in self.body.splitlines() if _HEADS.search(line) for field in _HEADS.split(line)
+        ]
+        found = map(self.names.find, (*signs, *beside, *heads))
         named = (self.labels.aliases.get(name, (name,))[0] for name in found if name is not None)
         return frozenset(named) & self.places.steps.keys()
 

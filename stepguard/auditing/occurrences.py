@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations
@@ -181,6 +182,8 @@ class Labels:
         self.repeated = frozenset(name for name, repeated in rounds if repeated)
         self._places = places
         self._declared = {name.replace("_", "").lower() for name in declared}
+        written = Counter(map(str.lower, places.steps))
+        self._written = {name.lower(): name for name in places.steps if written[name.lower()] == 1}
         self._given: dict[tuple[str, Label], str] = {}
         self._starts: list[int] = []
         self._contexts: list[Label] = []
@@ -257,6 +260,8 @@ class Labels:
 
     def _aliased(self, found: re.Match[str]) -> str:
         name, index = found["name"], found["index"] or ""
+        if name not in self._places.steps:
+            name = self._written.get(name.lower(), name)
         said = found.groupdict().get("said")
         if name not in self._places.steps or not (found["path"] or index or said):
             return found[0]

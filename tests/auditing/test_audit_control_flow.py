@@ -91,6 +91,7 @@ SET_ASIDE = {
     "a JSON list": json.dumps({"paid": [30, 60, 50], "rest": [0, 20, 0]}),
     "numbers": "Step 1: 30\nStep 2: 0\nStep 3: 60\nStep 4: 20\nStep 5: 50\nStep 6: 0",
     "values for names": "Item 30: paid = 30\nItem 80: paid = 60\nItem 50: paid = 50",
+    "values apart by commas": "item,paid,rest\n30,30,0\n80,60,20\n50,50,0\n",
     "no claim": "Item 1: 30 -> paid = 30\nItem 2: 80 -> paid = 60\nItem 3: 50 -> paid = 50",
 }
 
