@@ -45,6 +45,11 @@ class ClaimGroup:
         """The claims of the step with this number among those reached."""
         return self.entries if self.single else self.entries[number : number + 1]
 
+    @property
+    def surplus(self) -> list[Entry]:
+        """The claims behind those of the steps that are reached."""
+        return [] if self.single or self.dropped else self.entries[len(self.reached) :]
+
 
 class Alignment:
     """The claims of a transcript by the steps that they belong to.
@@ -169,7 +174,12 @@ class Alignment:
                 continue
             count, rounds = len(group.entries), len(group.reached)
             broken = way.open or way.failure is not None
-            single = rounds == 1 and not (broken and any(any(chain) for chain in group.chains))
+            pinned = all(
+                number is not None or not loop.rounds
+                for chain, meant in group.chains.items()
+                for loop, number in zip(chain, meant, strict=True)
+            )
+            single = rounds == 1 and pinned and not (broken and any(any(chain) for chain in group.chains))
             if single or (rounds == 1 == count):
                 again, group.single = again or (count > 1 and not group.single), True
                 continue
@@ -209,16 +219,16 @@ class Alignment:
             for meant in weaker(reached.rounds):
                 group = self._index.get((reached.name, reached.chain, meant))
                 if group is not None:
-                    if not group.dropped and not group.reached and reached.key not in self.given:
+                    if group.surplus and reached.key not in self.given:
                         found.setdefault(id(group), []).append(reached.key)
                     break
         for group in self.groups:
             keys = found.get(id(group), [])
-            if len(keys) == 1:
+            if len(keys) == 1 and not group.reached:
                 self.given[keys[0]], group.reached = group.entries, keys
-            elif keys and len(keys) == len(group.entries):
-                self.given |= {key: [entry] for key, entry in zip(keys, group.entries, strict=True)}
-                group.reached = keys
+            elif keys and len(keys) == len(group.surplus):
+                self.given |= {key: [entry] for key, entry in zip(keys, group.surplus, strict=True)}
+                group.reached = [*group.reached, *keys]
 
     def set_aside(self, reached: Reached) -> ClaimGroup | None:
         """The claims that may be about a step and are set aside."""

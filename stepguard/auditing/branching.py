@@ -105,7 +105,7 @@ class BranchingAuditor(Auditor):
     def _along(self) -> list[list[Entry]]:
         """Judge the claims along the right way; gives those of every step on it."""
         self._own_steps = {each.key: each for each in self.own.reached}
-        if any(not group.dropped and not group.reached for group in self.alignment.groups):
+        if any(group.surplus for group in self.alignment.groups):
             self.alignment.also(self._go(lambda reached, expected: self._claimed_at(reached, expected)))
         self._claims = self._all_claims()
         given: list[list[Entry]] = []
