@@ -146,12 +146,13 @@ class _TermTypes:
         self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression, tree: Expression
     ) -> ValueType:
         if left.numeric and right.numeric:
-            if operator not in "+-":
-                return NUMBER
             both = joined_numbers(left, right)
+            # Divided or multiplied they may be a rate of exchange, but `/ 1 USD` only takes the currency off dollars.
+            if operator in ("*", "/") and not (both is None and operator == "/" and isinstance(other, LiteralTerm)):
+                return NUMBER
             if both is None:
                 raise ProcedureError(self.mixed(left, right, one, other))
-            return both
+            return both if operator in ("+", "-") else NUMBER
         if operator in "+-":
             found = self.sum(operator, left, right, one, other)
         else:

@@ -113,6 +113,7 @@ def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step])
     if isinstance(tree, Power | Logic | Not):
         return None
     if isinstance(tree, Chain) and not tree.additive:
+        _check_remainders(tree, step, sources)
         if step.type.currency is not None:
             return None
         scaled = scaled_operand(tree, lambda each: sources[each.name].type, lambda part: _money_in(part, step, sources))
@@ -121,6 +122,16 @@ def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step])
         if sources[name].type.currency != sources[names[0]].type.currency:
             raise _mixed(step, f"{names[0]!r} is in {sources[names[0]].type.currency}", name, sources)
     return names[0] if names else None
+
+
+def _check_remainders(tree: Chain, step: Step, sources: Mapping[str, Input | Step]) -> None:
+    """Two currencies have a quotient, which is a rate of exchange; no remainder, and no whole number of times."""
+    one: str | None = None
+    for operator, operand in zip(("*", *tree.operators), tree.operands, strict=True):
+        other = _money_in(operand, step, sources)
+        if operator in ("%", "//") and one and other and sources[one].type.currency != sources[other].type.currency:
+            raise _mixed(step, f"{one!r} is in {sources[one].type.currency}", other, sources)
+        one = other or one
 
 
 def _mixed(step: Step, one: str, other: str, sources: Mapping[str, Input | Step]) -> ProcedureError:

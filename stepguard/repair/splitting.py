@@ -28,6 +28,9 @@ Way = Literal["digits", "round_numbers", "compensation"]
   as ``187 + 20``, ``207 + 3`` and ``210 + 1``;
 * ``compensation``: a number is rounded up, and what that is too much is put back; ``204 + 94`` as ``204 + 100`` and
   ``304 - 6``, ``261 - 179`` as ``261 - 200`` and ``61 + 21``, ``7 * 19`` as ``7 * 20``, ``7 * 1`` and ``140 - 7``.
+
+Of several operations ``round_numbers`` takes the numbers of products apart, ``compensation`` the number that the last
+operation adds, takes off or multiplies by; and where the step rounds, that is a small step of its own.
 """
 
 _MAX_PARTS: Final = 12
@@ -62,9 +65,10 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
             return None if way == "compensation" else _differences(tree, values, parts, turned=way == "round_numbers")
         if isinstance(tree, Compare):
             return _difference(step, tree, parts, way)
-        last: Expression | None = parts.top(tree)
+        several = parts.top(tree)
         if parts.steps:
-            return _stand_in_of(step, last, parts)
+            return _stand_in_of(step, _finer(step, several, parts) if way == "compensation" else several, parts)
+        last: Expression | None
         simpler = rewrite(step, values)  # one operation on two numbers
         plain = step if simpler is None else simpler.steps[-1]
         negated = simpler is not None and simpler.negated
@@ -129,6 +133,20 @@ def _differences(tree: Expression, values: Mapping[str, Value], parts: _Parts, *
     return StandIn(tuple(parts.steps), decision=decided) if 0 < len(parts.steps) <= _MAX_PARTS else None
 
 
+def _finer(step: Step, last: Expression, parts: _Parts) -> Expression:
+    """The last of several operations with its number a digit at a time, and without the rounding of the step.
+
+    The digits are those of a number that is known: what a small step comes to is not, as long as nobody has found it.
+    """
+    exact_result = isinstance(last, Chain) and "/" not in last.operators
+    match last:
+        case Chain((Name() as known, Number(number)), (("+" | "-" | "*") as sign,)):
+            last = parts.digit_by_digit(known, sign, number) or last
+        case Chain((Number(number), Name() as known), (("+" | "*") as sign,)):
+            last = parts.digit_by_digit(known, sign, number) or last
+    return parts.named(last) if step.type.places is not None and exact_result else last
+
+
 class _NoParts(Exception):
     """A step has no smaller ones."""
 
@@ -165,6 +183,15 @@ class _Parts:
         for term in terms[1:-1]:
             whole = self.add(whole, operator, term)
         return Chain((whole, terms[-1]), (operator,))
+
+    def digit_by_digit(self, known: Name, sign: str, number: Exact) -> Expression | None:
+        """An operation on what a small step works out and a number, with the digits of the number; None for one."""
+        pieces = list(_digits(number)) if number > 0 else []
+        if len(pieces) < 2 or evaluate(Chain((known, Number(number)), (sign,)), self._results) in pieces:
+            return None
+        if sign == "*":
+            return self.sum_of([self.add(known, sign, Number(piece)) for piece in pieces])
+        return self.sum_of([known, *map(Number, pieces)], sign)
 
     def top(self, tree: Expression) -> Expression:
         """The last operation, on what the small steps before it work out."""

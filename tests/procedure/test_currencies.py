@@ -26,6 +26,8 @@ EUR_AND_USD = [Input("e", "money(EUR)"), Input("u", "money(USD)"), Input("rate")
         ("(u + e) * rate", None),
         ("1 + (u - 5) / (e + u)", None),
         ("rate * abs(u - e) > 3", None),
+        ("u % e", None),
+        ("u * 2 // e", None),
     ],
 )
 def test_currencies_are_not_mixed(expression: str, type: str | None) -> None:
@@ -134,3 +136,12 @@ def test_loops_branches_and_calls_keep_currencies() -> None:
     assert twice.answer_in == "USD"
     with pytest.raises(ProcedureError, match=r"USD.*EUR"):
         Procedure([ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")], inputs=EUR_AND_USD)
+
+
+@pytest.mark.parametrize("expression", ["e / 1 USD", "e / (2 USD)", "(e + 1 EUR) / 1 USD", "e % 5 USD", "e // 5 USD"])
+def test_a_currency_is_taken_off_amounts_in_it_alone(expression: str) -> None:
+    """Euros have no number of dollars; a quotient of two amounts may be a rate of exchange."""
+    text = "inputs: e: money(EUR), u: money(USD)\n"
+    with pytest.raises(ProcedureError, match=r"two currencies: .* is in EUR, '[125] USD' in USD"):
+        Procedure.parse(f"{text}t = {expression}")
+    assert Procedure.parse(f"{text}t = e / u").answer == Procedure.parse(f"{text}t = e / 1 EUR").answer == "t"
