@@ -147,7 +147,7 @@ def test_a_conversation_of_a_ledger_is_shown(tmp_path: Path, capsys: pytest.Capt
         "fact day = Mon",
         f"call 1: pay(to=a): allow, key {key}",
         "call 1: succeeded: done\\x1b[31m",
-        "call 2: pay(to=a): refuse, pay may be called at most once here (line 5)",
+        "call 2: pay(to=a): refuse, pay may be called at most once per to, and that limit is reached (policy line 5)",
     ]
 
 

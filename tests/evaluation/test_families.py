@@ -168,9 +168,9 @@ def test_a_wrong_claim_is_refused(family: Family) -> None:
         found = [(each.step, each.kind) for attempt in result.attempts for each in attempt.deviations]
         assert found[0] == (step.id, "wrong_value")
         assert {name for name, _ in found} == {step.id}
-        # After one of few values is refused any other may be a guess: the guard abstains, where asking each by itself
-        # does not help. A comparison is mended by the difference of its sides.
-        guess = step.expression is None and (step.type.choices or 9) <= 4
+        # After a yes is refused a no is a guess: the guard abstains. Of several options each is asked by itself, and a
+        # comparison is mended by the difference of its sides.
+        guess = step.expression is None and step.type.choices == 2
         assert result.status == ("abstained" if guess else status_of(result))
         assert all(record.value == task.truth[record.occurrence.step] for record in result.steps if record.verified)
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from stepguard import Guard, Input, Procedure, Step, audit
+from stepguard import Guard, Input, Procedure, Step
 from stepguard.cli import main, report
 from stepguard.engine.forecast import Forecast
 from stepguard.errors import ConfigError
@@ -148,12 +148,11 @@ class TestForecast:
 def test_what_needs_every_step_beforehand_refuses_the_procedure(
     body: list[Statement], named: str, tmp_path: Path
 ) -> None:
-    """Audits, benchmarks of one's own procedure and checks of outputs name what it is, and what to do."""
+    """Benchmarks of one's own procedure and checks of outputs name what it is, and what to do."""
     procedure = Procedure(body, inputs=["x"], name="order")
     cases = tmp_path / "cases.jsonl"
     cases.write_text('{"inputs": {"x": 1}, "expected": 2}\n', encoding="utf-8")
     for refused, remedy in (
-        (lambda: audit(procedure, {"x": 1}, "t = 2"), "let the guard run it"),
         (lambda: load_cases(procedure, cases), "as a procedure of their own"),
         (lambda: OutputChecker(procedure), "check it against one step"),
     ):
@@ -165,7 +164,7 @@ def test_an_answer_that_is_an_expression_is_named() -> None:
     """A procedure whose steps are plain may still give more than one of their values."""
     procedure = Procedure([Step("t", "x + 1")], inputs=["x"], answer=ListTerm((Name("t"), Name("x"))), name="order")
     with pytest.raises(ConfigError, match="order has an answer that is an expression"):
-        audit(procedure, {"x": 1}, "t = 2")
+        OutputChecker(procedure)
 
 
 def test_logs_name_steps_by_their_place(caplog: pytest.LogCaptureFixture) -> None:

@@ -33,7 +33,7 @@ SECONDS = 60.0
 
 @pytest.fixture(autouse=True)
 def _installed(request: pytest.FixtureRequest) -> None:
-    if "without" not in request.node.name:
+    if "without_dbos" not in request.node.name:
         pytest.importorskip("dbos", reason="the extra dbos is not installed")
 
 
