@@ -188,8 +188,6 @@ def make_policy(chance: random.Random) -> tuple[Policy, frozenset[str]]:
         rules.append("limit")
     if not {"boss", "agreed"}.isdisjoint(rules) and "clerk" not in rules and chance.random() < 0.5:
         rules.append("clerk")  # the yes of one is none of the other
-    if "sum" in rules and "positive" not in rules:
-        rules.append("positive")  # `policy.notes` names what else may lower a sum, under another spelling, too
     block = "before pay(a, amount):\n" if chance.random() < 0.4 else ""  # in a rule of their own
     text = f"{EACH}{BASE}{block}{SEEN}" if seen else BASE.replace("fact me: text\n", "") + block
     for old, new in AGAIN.items() if chance.random() < 0.3 else ():
