@@ -46,13 +46,13 @@ class Workflow:
 
     def __init__(self, journal: Path) -> None:
         self._journal = journal
-        self._known: dict[str, Any] = json.loads(journal.read_text()) if journal.exists() else {}
+        self._known: dict[str, Any] = json.loads(journal.read_text(encoding="utf-8")) if journal.exists() else {}
 
     def step(self, name: str, work: Callable[[], Any]) -> Any:
         """What the step of this name gave, done now where it was not; then the process dies."""
         if name not in self._known:
             self._known[name] = work()
-            self._journal.write_text(json.dumps(self._known))
+            self._journal.write_text(json.dumps(self._known), encoding="utf-8")
             raise Died(name)
         return self._known[name]
 

@@ -197,6 +197,7 @@ def test_an_amount_over_one_unit_is_a_number_that_nobody_works_out(
     text: str, asked: list[str | None], answer: str
 ) -> None:
     """Only what is a mere conversion is looked up: what is left is plain arithmetic, and asked as that."""
+    pytest.importorskip("pint")
     inputs = {"a": date(2026, 1, 20), "b": date(2026, 3, 5), "s": "36 hours", "w": "2.5 kg"}
     model = Asked()
     result = Guard(model).run(Procedure.parse(AMOUNTS + text), inputs)
