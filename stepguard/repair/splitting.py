@@ -29,8 +29,8 @@ Way = Literal["digits", "round_numbers", "compensation"]
 * ``compensation``: a number is rounded up, and what that is too much is put back; ``204 + 94`` as ``204 + 100`` and
   ``304 - 6``, ``261 - 179`` as ``261 - 200`` and ``61 + 21``, ``7 * 19`` as ``7 * 20``, ``7 * 1`` and ``140 - 7``.
 
-Of several operations ``round_numbers`` takes the numbers of products apart, ``compensation`` the number that the last
-operation adds, takes off or multiplies by; and where the step rounds, that is a small step of its own.
+Of several operations ``round_numbers`` takes the numbers of products apart; ``compensation`` rounds the number up that
+the last one adds or takes off, and multiplies by its digits. Where the step rounds, that is a small step of its own.
 """
 
 _MAX_PARTS: Final = 12
@@ -134,16 +134,13 @@ def _differences(tree: Expression, values: Mapping[str, Value], parts: _Parts, *
 
 
 def _finer(step: Step, last: Expression, parts: _Parts) -> Expression:
-    """The last of several operations with its number a digit at a time, and without the rounding of the step.
-
-    The digits are those of a number that is known: what a small step comes to is not, as long as nobody has found it.
-    """
+    """The last of several operations in another way (`_Parts.finer`), and without the rounding of the step."""
     exact_result = isinstance(last, Chain) and "/" not in last.operators
     match last:
         case Chain((Name() as known, Number(number)), (("+" | "-" | "*") as sign,)):
-            last = parts.digit_by_digit(known, sign, number) or last
+            last = parts.finer(known, sign, number) or last
         case Chain((Number(number), Name() as known), (("+" | "*") as sign,)):
-            last = parts.digit_by_digit(known, sign, number) or last
+            last = parts.finer(known, sign, number) or last
     return parts.named(last) if step.type.places is not None and exact_result else last
 
 
@@ -184,14 +181,24 @@ class _Parts:
             whole = self.add(whole, operator, term)
         return Chain((whole, terms[-1]), (operator,))
 
-    def digit_by_digit(self, known: Name, sign: str, number: Exact) -> Expression | None:
-        """An operation on what a small step works out and a number, with the digits of the number; None for one."""
+    def finer(self, known: Name, sign: str, number: Exact) -> Expression | None:
+        """An operation on what a small step works out and a number, which is rounded up, or multiplied by its digits.
+
+        None where that is no other way. It follows from the number alone: what a small step comes to is not known as
+        long as nobody has found it.
+        """
         pieces = list(_digits(number)) if number > 0 else []
-        if len(pieces) < 2 or evaluate(Chain((known, Number(number)), (sign,)), self._results) in pieces:
+        result = evaluate(Chain((known, Number(number)), (sign,)), self._results)
+        if len(pieces) < 2 or result in pieces:
             return None
         if sign == "*":
             return self.sum_of([self.add(known, sign, Number(piece)) for piece in pieces])
-        return self.sum_of([known, *map(Number, pieces)], sign)
+        whole = exact(Fraction(-(-Fraction(number) // 1)))
+        up = whole if whole != number else next(_rounded_up(number))
+        over = exact(up - Fraction(number))
+        if result in (up, over):
+            return None
+        return Chain((self.add(known, sign, Number(up)), Number(over)), ("-" if sign == "+" else "+",))
 
     def top(self, tree: Expression) -> Expression:
         """The last operation, on what the small steps before it work out."""
