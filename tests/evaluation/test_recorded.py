@@ -93,6 +93,21 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("desk", "cases"), [("returns", 30), ("deadlines", 24), ("doses", 24)])
+def test_the_table_of_decisions_follows_from_the_recorded_replies(desk: str, cases: int) -> None:
+    """Procedures that branch, look up and count days end as they did, with the same calls and tokens."""
+    benchmarks = Path(__file__).parents[2] / "benchmarks"
+    folder = benchmarks / "results" / "qwen2.5-coder-1.5b-decisions"
+    table = (folder / "table.txt").read_text(encoding="utf-8").splitlines()
+    rows = [line for line in table if line.startswith(desk)]
+    command = [sys.executable, str(benchmarks / "branches.py"), "--store", str(folder / "replies.jsonl")]
+    command += ["--desks", desk, "--sizes", "1", "-n", str(cases), "--arms", ",".join(row.split()[2] for row in rows)]
+    done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith(desk)] == rows
+
+
+@pytest.mark.slow
 def test_stopping_replies_early_changes_no_recorded_run(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
