@@ -42,8 +42,8 @@ _CONDITION: Final = re.compile(
     re.IGNORECASE,
 )
 _CONDITION_BEHIND: Final = re.compile(
-    r"(?<![.!?:;]),?\s(?:but |and )?(?:only )?(?:if|unless|except|provided|subject to|as long as|so long as"
-    r"|on condition|in case|but not)\b",
+    r"(?<![.!?:;]),?\s(?:but |and )?(?:only|if|when|whenever|where|once|until|unless|except|provided"
+    r"|subject to|as long as|so long as|on condition|in case|but not)\b",
     re.IGNORECASE,
 )
 """What conditions a passage, in the rest of its sentence."""

@@ -49,7 +49,7 @@ from stepguard.language.currencies import (
     SIGN,
     SIGNS,
     compatible,
-    country_behind,
+    country_beside,
     other_currency,
     part_behind,
     stands_glued,
@@ -74,6 +74,7 @@ _NUMBER: Final = lazy_pattern(
     r"(?P<exponent>[eE][-+]?[0-9]{1,4}(?![0-9A-Za-z]))?"
 )
 _AMOUNT_BACK: Final = lazy_pattern(amount_back(strict=False))
+_NO_CENTS: Final = lazy_pattern("[.,][-\u2013\u2014]{1,2}(?=[^-\\w])")  # 5.- CHF
 _NEXT: Final = lazy_pattern(rf"{_BLANKS}?[0-9]")
 _CODE_BEFORE: Final = lazy_pattern(rf"\b({CODE}){_BLANKS}?\Z")
 _ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:(?P<sign>{SIGN})|\b(?:{CODE})) ?\( ?\Z")
@@ -153,14 +154,16 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if not grouped and _in_blank_groups(text, match.start("digits"), digits):
         return None
     (start, negative), end = front, match.end("digits") - cut if cut else match.end()
+    if cut and (no_cents := _NO_CENTS.match(text, end)) is not None:
+        end = no_cents.end()
     back = _back(text, match, end)
     if back is None:
         return None
     scale, unit, end = back
-    if grouped and not (units_in_front(match) or (unit and _ALONE_BEFORE.search(text[max(start - 24, 0) : start]))):
+    if grouped and not (units_in_front(match) or (unit and _ALONE_BEFORE.search(text, max(start - 24, 0), start))):
         return None
     outer = start, end
-    account = _ACCOUNT_BEFORE.search(text[max(start - 6, 0) : start])
+    account = _ACCOUNT_BEFORE.search(text, max(start - 6, 0), start)
     if account is not None:  # $(1,204)
         if unit is not None or not account["sign"] or text[end : end + 2].lstrip()[:1] != ")" or match["sign"]:
             return None
@@ -176,7 +179,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if unit not in (None, "%") and shared_before(text, start):
         return None
     money = unit != "%" and (unit is not None or _LIKE_MONEY.search(digits) is not None)
-    if money and _ends_split(text, start, digits):
+    if money and _ends_split(text, match.start("digits"), digits):
         return None
     accounted = -1 if account else _accountants_sign(text, *outer, money=money)
     if accounted is None:
@@ -229,8 +232,10 @@ def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, i
     if unit not in (None, "%") and (part := part_behind(text, end)):  # 99 US$ cents
         unit = part
     if unit in ("$", "\u00a5"):  # CAD $5
-        written = _CODE_BEFORE.search(text[max(match.start() - 10, 0) : match.start()])
-        unit = written[1] if written and compatible(unit, written[1]) else country_behind(text, end) or unit
+        written = _CODE_BEFORE.search(text, max(match.start() - 10, 0), match.start())
+        unit = (
+            written[1] if written and compatible(unit, written[1]) else country_beside(text, match.start(), end) or unit
+        )
     return scale, unit, end
 
 
@@ -256,12 +261,12 @@ def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | 
 
 def _ends_split(text: str, start: int, digits: str) -> bool:
     """Whether digits are the last ones of an amount with a blank at its comma or point: ``1, 234.00``, ``5 . 25``."""
-    before = text[max(start - 6, 0) : start]
-    return bool((_NEXT_GROUP.match(digits) and _SPLIT_BEFORE.search(before)) or _POINT_BEFORE.search(before))
+    window = text, max(start - 6, 0), start
+    return bool((_NEXT_GROUP.match(digits) and _SPLIT_BEFORE.search(*window)) or _POINT_BEFORE.search(*window))
 
 
 def _in_blank_groups(text: str, start: int, digits: str) -> bool:
     """Whether digits are part of ``1 234`` with a common blank, which is one number or two."""
     if _FIRST_GROUP.match(text, start):
         return True
-    return _NEXT_GROUP.match(digits) is not None and _GROUP_BEFORE.search(text[max(start - 5, 0) : start]) is not None
+    return _NEXT_GROUP.match(digits) is not None and _GROUP_BEFORE.search(text, max(start - 5, 0), start) is not None

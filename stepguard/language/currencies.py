@@ -88,7 +88,8 @@ PARTS: Final = (
 
 _OF: Final = {
     "us": "USD", "u.s.": "USD", "american": "USD", "canadian": "CAD", "australian": "AUD", "new zealand": "NZD",
-    "hong kong": "HKD", "singapore": "SGD", "taiwan": "TWD", "swiss": "CHF", "schweizer": "CHF", "british": "GBP",
+    "nz": "NZD", "hong kong": "HKD", "hk": "HKD", "singapore": "SGD", "taiwan": "TWD", "swiss": "CHF",
+    "schweizer": "CHF", "british": "GBP",
     "egyptian": "EGP", "lebanese": "LBP", "japanese": "JPY", "chinese": "CNY", "indian": "INR", "pakistani": "PKR",
     "mexican": "MXN", "argentine": "ARS", "chilean": "CLP", "colombian": "COP", "philippine": "PHP", "danish": "DKK",
     "norwegian": "NOK", "swedish": "SEK", "icelandic": "ISK", "czech": "CZK", "turkish": "TRY", "russian": "RUB",
@@ -118,7 +119,7 @@ _BACK_OF: Final = lazy_pattern(
     rf"{_GAP}(?P<of>{'|'.join(map(re.escape, _OF))})[ \u00a0-](?P<name>[^\W\d_]+)(?!\w)", re.IGNORECASE
 )
 _COUNTRY_BEHIND: Final = lazy_pattern(
-    rf"[ (]{{1,2}}(?P<of>{'|'.join(map(re.escape, _OF))})(?:\)|(?=\s*(?:[.,;|\n]|\Z)))", re.IGNORECASE
+    rf"[ (]{{1,2}}({'|'.join(map(re.escape, _OF))})(?:\)|(?=\s*(?:[.,;|\n]|\Z)))", re.IGNORECASE
 )
 _GLUED: Final = lazy_pattern(rf"(?<![\w-])(?:Rs\.?|RMB?|Rp\.?|Kr|{'|'.join(sorted(CODES))})\Z")
 _FIRST_WORDS: Final = frozenset(re.split(r"\W", country)[0] for country in _OF)
@@ -219,13 +220,13 @@ def other_currency(text: str, start: int, end: int) -> NamedCurrency | None:
     """
     front = _FRONT.search(text, max(start - 15, 0), start)
     if front is not None and (not front["name"] or front["name"].casefold() in _IN_FRONT):
-        return NamedCurrency(_code_of_mark(front), front.start(), end)
+        return NamedCurrency(country_beside(text, front.start(), end) or _code_of_mark(front), front.start(), end)
     back = _BACK.match(text, end)
     if back is None:
         return None
     name = (back["name"] or "").casefold()
     if not name or name in _SHARED or name in _SMALL_CODES:
-        return NamedCurrency(country_behind(text, back.end()) or _code_of_mark(back), start, back.end())
+        return NamedCurrency(country_beside(text, start, back.end()) or _code_of_mark(back), start, back.end())
     longer = _BACK_OF.match(text, end) if name in _FIRST_WORDS else None
     if longer is None or longer["name"].casefold() not in _SHARED:
         return None
@@ -233,10 +234,10 @@ def other_currency(text: str, start: int, end: int) -> NamedCurrency | None:
     return NamedCurrency((_OF[country] if _SHARED[name] else "") or f"{country} {name}", start, longer.end())
 
 
-def country_behind(text: str, end: int) -> str | None:
-    """The currency of the country that is named behind an amount with its currency: ``$5 (Canadian)``."""
-    country = _COUNTRY_BEHIND.match(text, end)
-    return None if country is None else _OF[country["of"].casefold()] or None
+def country_beside(text: str, start: int, end: int) -> str | None:
+    """The currency of the country named beside an amount with its currency: ``Canadian $5``, ``$5 (Canadian)``."""
+    country = _COUNTRY.search(text, max(start - 16, 0), start) or _COUNTRY_BEHIND.match(text, end)
+    return None if country is None else _OF[country[1].casefold()] or None
 
 
 def stands_glued(text: str, start: int) -> bool:

@@ -65,7 +65,7 @@ _GOES_ON: Final = lazy_pattern(
     rf"|![!\w^*/=]|!{_BLANKS}(?-i:[a-z=+*/])|{_BLANKS}:{_BLANKS}[0-9]"
     rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
-    "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
+    "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|times|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     rf"|{_SEPARATED}(?:{_LARGER})"
     rf"|{_SEPARATED}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
     rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
@@ -92,7 +92,7 @@ _SCALED_BEFORE: Final = lazy_pattern(
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = lazy_pattern(
-    r"(?<!\bau )(?<!\bal )\b(?:minus|negative|moins|menos|meno|минус|мінус)[\s:)]{1,3}\Z"
+    r"\b(?:minus|negative|(?<!\bau )moins|(?<!\bal )menos|meno|минус|мінус)[\s:)]{1,3}\Z"
     rf"|[:=|(\t][^\S\n]?[{_MINUS}][^\S\n]\Z|[↓⬇]\ufe0f?\s?\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
     r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z"
     r"|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
@@ -185,18 +185,21 @@ def changed_before(text: str, start: int, digits: int) -> bool:
         start: where the amount begins.
         digits: where its digits begin.
     """
-    front, scaled = text[max(start - 10, 0) : start], text[max(digits - 24, 0) : digits]
-    return bool(_NEGATED.search(front) or _SCALED_BEFORE.search(scaled)) or denied_before(text, start)
+    return (
+        _NEGATED.search(text, max(start - 10, 0), start) is not None
+        or _SCALED_BEFORE.search(text, max(digits - 24, 0), digits) is not None
+        or denied_before(text, start)
+    )
 
 
 def shared_before(text: str, start: int) -> bool:
     """Whether an amount is what another one is made of: ``half of 10 EUR``."""
-    return _SHARED.search(text[max(start - 24, 0) : start]) is not None
+    return _SHARED.search(text, max(start - 24, 0), start) is not None
 
 
 def joined_before(text: str, start: int) -> bool:
     """Whether a number is part of what stands right in front of it: ``Q3``, ``1.2.3``, ``10^5``."""
-    return _GLUED_BEFORE.search(text[max(start - 5, 0) : start]) is not None
+    return _GLUED_BEFORE.search(text, max(start - 5, 0), start) is not None
 
 
 def may_be_signed(before: str) -> bool:
@@ -229,8 +232,8 @@ def quantity_stands_alone(text: str, start: int, end: int) -> bool:
         return True
     end -= text[end - 1] == "."
     return not (
-        _NUMBER_IN_FRONT.search(text[max(start - 8, 0) : start])
-        or (_LARGER_UNIT.search(text[max(start, end - 24) : end]) and _LESS_BEHIND.match(text, end))
+        _NUMBER_IN_FRONT.search(text, max(start - 8, 0), start)
+        or (_LARGER_UNIT.search(text, max(start, end - 24), end) and _LESS_BEHIND.match(text, end))
     )
 
 
@@ -241,10 +244,11 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
     (``half of 10 mg``, ``3 tablets of 10 mg``), a rate (``10 mg per kg``) or one of several units (``5 ft 10 in``).
     """
     if begins_amount(text, start, end):
-        before = text[max(start - 40, 0) : start]
-        if _NUMBER_BEFORE.search(before) or (_NUMBER_TAIL.match(text, start) and _SHORT_BEFORE.search(before)):
+        first = max(start - 40, 0)
+        tail = _NUMBER_TAIL.match(text, start) is not None and _SHORT_BEFORE.search(text, first, start) is not None
+        if tail or _NUMBER_BEFORE.search(text, first, start):
             return False
-        if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(before):
+        if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(text, first, start):
             return False
     if _ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end):
         return False
@@ -253,4 +257,4 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
     money = text[start].isalpha() or unicodedata.category(text[start]) == "Sc"
     if _NUMBER_BEHIND.match(text, end) or number_goes_on(text, end, money=money):
         return False
-    return not (_GROUP_BEHIND.match(text, end) and _SHORT.search(text[max(end - 4, start) : end]))
+    return not (_GROUP_BEHIND.match(text, end) and _SHORT.search(text, max(end - 4, start), end))

@@ -63,7 +63,7 @@ def amount_front(*, strict: bool) -> str:
 def amount_back(*, strict: bool) -> str:
     """What may stand behind the digits of an amount: its scale, and a percent sign or its currency."""
     gap = f"{_BLANK}*" if strict else f"{_BLANK}?"
-    percent = rf"{gap}(?P<percent>(?:\\?%|(?i:per{_BLANK}?cent)\b)(?!{_POINTS}))"
+    percent = rf"{gap}(?P<percent>(?:\\?%|(?i:per{_BLANK}?cent|pct)\b)(?!{_POINTS}))"
     sign = rf"{gap}(?P<sign_behind>{SIGN})(?!{_BLANK}?[0-9])"
     name = rf"{gap}(?P<code_behind>{CODE})\b|{_BLANK}(?P<word>(?i:{'|'.join(WORDS)}))\b"
     units = rf"(?:{percent})?(?:{sign})?(?:{name})?" if strict else rf"(?:{percent}|{sign}|{name})?"

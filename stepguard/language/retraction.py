@@ -208,9 +208,9 @@ def doubted_before(said: str) -> Doubt | None:
 
 def denied_before(text: str, start: int) -> bool:
     """Whether what stands right in front of a part of a text says that it is not so: ``not 10 mg``, ``statt 5``."""
-    said = text[max(start - 40, 0) : start]
-    return _DIRECTLY.search(said) is not None or (
-        text[start : start + 1].isalpha() and _NONE_OF.search(said) is not None
+    window = text, max(start - 40, 0), start  # in the text, so that no word is cut in front
+    return _DIRECTLY.search(*window) is not None or (
+        text[start : start + 1].isalpha() and _NONE_OF.search(*window) is not None
     )
 
 

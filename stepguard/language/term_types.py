@@ -13,7 +13,19 @@ from typing import Final, cast
 
 from stepguard.errors import ProcedureError, TooLargeError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
+from stepguard.language.expressions import (
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    Power,
+    walk,
+)
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
 from stepguard.language.quantities import Unit, write_unit
@@ -72,6 +84,13 @@ def type_of(
         raise ProcedureError("the expression is nested too deeply") from None
 
 
+def _takes_off_currency(operator: str, operand: Expression, kind: ValueType) -> bool:
+    """Whether an operation divides by an amount of money that stands in the text, alone or computed."""
+    if operator != "/" or kind.currency is None:
+        return False
+    return all(isinstance(node, LiteralTerm) for node in walk(operand) if isinstance(node, Name))
+
+
 class _TermTypes:
     def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table], *, scaled: bool) -> None:
         self.types = types
@@ -92,8 +111,12 @@ class _TermTypes:
                 if self.scaled and (part := scaled_operand(tree, self.named, self.currency)) is not None:
                     return self.of(part)
                 total, text = self.of(operands[0]), operands[0]
-                for operator, operand in zip(operators, operands[1:], strict=True):
-                    total, text = self.combined(operator, total, self.of(operand), text, operand, tree), operand
+                for at, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):
+                    kind = self.of(operand)
+                    if self.scaled and at > 1 and _takes_off_currency(operator, operand, kind):
+                        part = scaled_operand(Chain(operands[:at], operators[: at - 1]), self.named, self.currency)
+                        total = total if part is None else self.of(part)
+                    total, text = self.combined(operator, total, kind, text, operand, tree), operand
                 return total
             case Power(base, exponent):
                 return self.power(base, exponent)
@@ -148,10 +171,12 @@ class _TermTypes:
         if left.numeric and right.numeric:
             both = joined_numbers(left, right)
             # Divided or multiplied they may be a rate of exchange, but `/ 1 USD` only takes the currency off dollars.
-            if operator in ("*", "/") and not (both is None and operator == "/" and isinstance(other, LiteralTerm)):
+            if operator in ("*", "/") and not (both is None and _takes_off_currency(operator, other, right)):
                 return NUMBER
             if both is None:
                 raise ProcedureError(self.mixed(left, right, one, other))
+            if operator == "%" and left.currency is not None:  # a remainder is part of the amount itself
+                return left
             return both if operator in ("+", "-") else NUMBER
         if operator in "+-":
             found = self.sum(operator, left, right, one, other)

@@ -114,6 +114,8 @@ def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step])
         return None
     if isinstance(tree, Chain) and not tree.additive:
         _check_remainders(tree, step, sources)
+        if set(tree.operators) == {"%"}:  # a remainder is part of the amount itself
+            return _money_in(tree.operands[0], step, sources)
         if step.type.currency is not None:
             return None
         scaled = scaled_operand(tree, lambda each: sources[each.name].type, lambda part: _money_in(part, step, sources))

@@ -265,7 +265,7 @@ Not covered:
 - theft of toys
 
 Unless agreed in writing, refunds are paid in cash. If the seal is broken, no refund is paid at all. Fees are waived
-if the order was late. Customers sometimes claim: "refunds are paid twice".
+if the order was late. Toys are taken back only when sealed. Customers sometimes claim: "refunds are paid twice".
 Customer: I was told that shipping is always free.
 
 The following no longer applies:
@@ -279,6 +279,7 @@ Gifts can be sent back.
         ('"refunds are paid in cash"', "fail"),
         ('"no refund is paid at all"', "fail"),
         ('"Fees are waived"', "fail"),
+        ('"Toys are taken back"', "fail"),
         ('"water damage to books"', "fail"),
         ('"Gifts can be sent back"', "fail"),
         ('"refunds are paid twice"', "fail"),

@@ -74,7 +74,8 @@ def test_an_amount_without_a_currency_is_in_that_of_the_others(other: str, layou
             "50 cents", "50 cts", "50\u00a2", "50 yen", "50 Swiss francs", "50 Canadian dollars", "50 rupees",
             "Rs 50",
             "Rs. 50", "50 kr", "50 z\u0142", "eur 50", "50 eur", "\u20a650", "\u20b450", "\u0e3f50", "\u20bf50",
-            "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars",
+            "50 bitcoin", "$50 CAD", "CAD $50", "50 pounds", "50 Australian dollars", "Canadian $50", "50 HK dollars",
+            "50.- CHF",
         )
     ),
     ("50 pence", "money(GBP)"), ("50p", "money(GBP)"), ("50 US dollars", "money(EUR)"), ("50 Rappen", "money(CHF)"),
@@ -111,3 +112,18 @@ def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> No
         assert outcome(Grounded("doc"), "50", type="money(USD)", doc=layout.format(other)) == "fail"
         for unit in ("5 ft", "5 pounds", "30 cents", "5 items", "3 p"):
             assert outcome(Grounded("doc"), "50", type="money(USD)", doc=layout.format(unit)) == "pass"
+
+
+@pytest.mark.parametrize("gap", [" ", "  ", ": ", "   "])
+@pytest.mark.parametrize("before", ["Total", "final", "The total of all", "Sub", "tal", "beau"])
+@pytest.mark.parametrize("word", ["minus", "menos", "moins"])
+def test_a_minus_in_words_counts_whatever_word_stands_in_front(word: str, before: str, gap: str) -> None:
+    """Only in ``al menos`` and ``au moins`` it is none; a longer word that ends so is read to its beginning."""
+    assert outcome(Grounded("doc"), "5", type="money(USD)", doc=f"{before} {word}{gap}$5.00") == "fail"
+
+
+@pytest.mark.parametrize("claimed", ["100", "200", "300"])
+def test_an_amount_with_its_own_currency_is_no_rest_of_the_one_before(claimed: str) -> None:
+    """Each of a list stands by itself, and ``$1, 200.00`` is one amount."""
+    assert outcome(Grounded("doc"), claimed, type="money(USD)", doc="Fees: $100, $200, $300") == "pass"
+    assert outcome(Grounded("doc"), claimed, type="money(USD)", doc=f"Fee: $1, {claimed}.00") == "fail"

@@ -144,4 +144,14 @@ def test_a_currency_is_taken_off_amounts_in_it_alone(expression: str) -> None:
     text = "inputs: e: money(EUR), u: money(USD)\n"
     with pytest.raises(ProcedureError, match=r"two currencies: .* is in EUR, '[125] USD' in USD"):
         Procedure.parse(f"{text}t = {expression}")
+    for computed in (
+        "e * 2 / 1 USD",
+        "e / (1 USD + 1 USD)",
+        "e / max(2 USD, 1 USD)",
+        "u + e % 5",
+        "u + e % 5 EUR",
+        "e % 5 + u",
+    ):
+        with pytest.raises(ProcedureError, match=r"two currencies|mixes currencies"):
+            Procedure.parse(f"{text}t = {computed}")
     assert Procedure.parse(f"{text}t = e / u").answer == Procedure.parse(f"{text}t = e / 1 EUR").answer == "t"
