@@ -23,7 +23,7 @@ import pytest
 from mutation import ROOT, _Finder, _Order, in_child, run_tests
 
 
-class Plant(NamedTuple):
+class Fault(NamedTuple):
     """A fault: the text `new` in the place of `old` in a module of the gate."""
 
     name: str
@@ -32,8 +32,8 @@ class Plant(NamedTuple):
     new: str
 
 
-PLANTS: Final = tuple(
-    Plant(*each)
+FAULTS: Final = tuple(
+    Fault(*each)
     for each in (
         ("a limit has one more", "judging", ">= demand.most:", "> demand.most:"),
         ("a window is twice as long", "judging", "each.at > since]", "each.at > since - span]"),
@@ -120,16 +120,18 @@ class _FirstFailure(_Order):
             self.seconds = {report.nodeid: report.duration}
 
 
-def planted(plant: Plant) -> _Finder:
+def faulty_module(fault: Fault) -> _Finder:
     """What serves the module with the fault."""
-    path = ROOT / "stepguard" / "policy" / f"{plant.module}.py"
+    path = ROOT / "stepguard" / "policy" / f"{fault.module}.py"
     source = path.read_text(encoding="utf-8")
-    if source.count(plant.old) != 1:
-        raise SystemExit(f"{plant.name}: {plant.old!r} stands {source.count(plant.old)} times in {path.name}")
-    return _Finder(f"stepguard.policy.{plant.module}", path, ast.parse(source.replace(plant.old, plant.new)))
+    if source.count(fault.old) != 1:
+        raise SystemExit(f"{fault.name}: {fault.old!r} stands {source.count(fault.old)} times in {path.name}")
+    return _Finder(f"stepguard.policy.{fault.module}", path, ast.parse(source.replace(fault.old, fault.new)))
 
 
-def caught_by(finder: _Finder, order: type[_Order], known: dict[str, float], tests: list[str]) -> tuple[int, list[str]]:
+def first_failure(
+    finder: _Finder, order: type[_Order], known: dict[str, float], tests: list[str]
+) -> tuple[int, list[str]]:
     """The status of the tests with a fault, and the first that failed."""
     with tempfile.NamedTemporaryFile() as record:
         status = in_child(lambda: run_tests(finder, tests, order(known), record.name), LIMIT)
@@ -137,7 +139,7 @@ def caught_by(finder: _Finder, order: type[_Order], known: dict[str, float], tes
 
 
 def main() -> None:
-    """Plant every fault, and print what catches it."""
+    """Fault every fault, and print what catches it."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hostile", action="store_true", help="the generated agents alone")
     parser.add_argument("--only", type=lambda text: [int(each) for each in text.split(",")], help="faults by number")
@@ -145,8 +147,8 @@ def main() -> None:
     os.chdir(ROOT)
     sys.path.insert(0, str(ROOT))
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    numbers = range(len(PLANTS)) if options.only is None else options.only
-    finders = {number: planted(PLANTS[number]) for number in numbers}
+    numbers = range(len(FAULTS)) if options.only is None else options.only
+    finders = {number: faulty_module(FAULTS[number]) for number in numbers}
     started = time.perf_counter()
     long = [f"{HOSTILE}::test_none_of_a_hundred_thousand_forbidden_calls_passes[{seed}]" for seed in (0, 1)]
     quick = [f"{HOSTILE}::test_no_forbidden_call_passes", f"{HOSTILE}::test_no_permitted_call_is_refused"]
@@ -160,10 +162,10 @@ def main() -> None:
             known = json.loads(Path(record.name).read_text())
     caught = 0
     for number, finder in finders.items():
-        status, names = caught_by(finder, _FirstFailure, known, tests)
+        status, names = first_failure(finder, _FirstFailure, known, tests)
         caught += status == 1 and bool(names)
         shown = names[0] if names else f"NOT CAUGHT (status {status})"
-        print(f"{number:2} {PLANTS[number].name}: {shown}", flush=True)
+        print(f"{number:2} {FAULTS[number].name}: {shown}", flush=True)
     print(f"{caught} of {len(finders)} faults caught, {time.perf_counter() - started:.0f} s")
 
 

@@ -68,7 +68,7 @@ class Call(NamedTuple):
     result: object
 
 
-def calls_of(session: int, count: int) -> Iterator[Call]:
+def session_calls(session: int, count: int) -> Iterator[Call]:
     """A session: every other call changes something and is judged."""
     for number in range(count):
         order = f"A{session}-{number // 2}"
@@ -78,18 +78,18 @@ def calls_of(session: int, count: int) -> Iterator[Call]:
             yield Call(f"c{number}", "get_order", {"id": order}, ORDER)
 
 
-class Taken(NamedTuple):
+class Timing(NamedTuple):
     """Seconds that a call took: on the clock, and of this thread on a processor, whatever else the machine does."""
 
     wall: float
     busy: float
 
 
-def timed(act: Callable[[], object]) -> Taken:
+def time_call(act: Callable[[], object]) -> Timing:
     """What it takes."""
-    started = Taken(time.perf_counter(), time.thread_time())
+    started = Timing(time.perf_counter(), time.thread_time())
     act()
-    return Taken(time.perf_counter() - started.wall, time.thread_time() - started.busy)
+    return Timing(time.perf_counter() - started.wall, time.thread_time() - started.busy)
 
 
 def new_gate(policy: Policy, **options: Any) -> PolicyGate:
@@ -97,7 +97,7 @@ def new_gate(policy: Policy, **options: Any) -> PolicyGate:
     return policy.gate(facts={"customer": "C1"}, **options)
 
 
-def by_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
+def gate_timings(policy: Policy | None, calls: list[Call]) -> list[Timing]:
     """The calls through `offer` and `result`; without the gate there is nothing to do."""
     gate = None if policy is None else new_gate(policy)
 
@@ -107,10 +107,10 @@ def by_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
             gate.result(call.id, result)
 
     texts = [(call, json.dumps(call.arguments), json.dumps(call.result)) for call in calls]
-    return [timed(partial(through, *each)) for each in texts]
+    return [time_call(partial(through, *each)) for each in texts]
 
 
-def by_tool_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
+def tool_gate_timings(policy: Policy | None, calls: list[Call]) -> list[Timing]:
     """The calls of a loop: arguments as text, the result as text for the model."""
     functions: dict[str, Callable[..., object]] = {
         "get_order": lambda id: ORDER,
@@ -124,10 +124,10 @@ def by_tool_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
         return json.dumps(functions[call.tool](**json.loads(arguments)))
 
     texts = [(call, json.dumps(call.arguments)) for call in calls]
-    return [timed(partial(through, *each)) for each in texts]
+    return [time_call(partial(through, *each)) for each in texts]
 
 
-def by_mcp_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
+def mcp_gate_timings(policy: Policy | None, calls: list[Call]) -> list[Timing]:
     """The lines of a client and of a server, which without the gate pass as they are."""
     session = None if policy is None else GatedSession(new_gate(policy), clock=lambda: NOW)
 
@@ -144,30 +144,30 @@ def by_mcp_gate(policy: Policy | None, calls: list[Call]) -> list[Taken]:
         result = {"content": [text], "structuredContent": structured, "isError": False}
         head = {"jsonrpc": "2.0", "id": number}
         texts.append((json.dumps({**head, **request}), json.dumps({**head, "result": result})))
-    return [timed(partial(through, *each)) for each in texts]
+    return [time_call(partial(through, *each)) for each in texts]
 
 
-WAYS: dict[str, Callable[[Policy | None, list[Call]], list[Taken]]] = {
-    "gate": by_gate, "ToolGate": by_tool_gate, "MCP gate": by_mcp_gate,
+ARMS: dict[str, Callable[[Policy | None, list[Call]], list[Timing]]] = {
+    "gate": gate_timings, "ToolGate": tool_gate_timings, "MCP gate": mcp_gate_timings,
 }  # fmt: skip
 
 
-def added(sessions: int, count: int) -> dict[str, dict[str, float]]:
+def added_times(sessions: int, count: int) -> dict[str, dict[str, float]]:
     """Microseconds that each way adds to a call."""
     policy = Policy.parse(POLICY)
-    more: dict[str, list[Taken]] = {name: [] for name in WAYS}
+    more: dict[str, list[Timing]] = {name: [] for name in ARMS}
     for session in range(-5, sessions):  # the first ones warm up
-        planned = list(calls_of(session, count))
-        for name, way in WAYS.items():
+        planned = list(session_calls(session, count))
+        for name, way in ARMS.items():
             pair = (None, policy) if session % 2 else (policy, None)
             both = {given is not None: way(given, planned) for given in pair}
             if session >= 0:
                 pairs = zip(both[True], both[False], strict=True)
-                more[name] += [Taken(mine.wall - own.wall, mine.busy - own.busy) for mine, own in pairs]
+                more[name] += [Timing(mine.wall - own.wall, mine.busy - own.busy) for mine, own in pairs]
     return {name: {"calls": len(taken), **summary(taken)} for name, taken in more.items()}
 
 
-def summary(taken: list[Taken]) -> dict[str, float]:
+def summary(taken: list[Timing]) -> dict[str, float]:
     """Microseconds of the median call, and what 95 of 100 stay below; of those that change something as well."""
     rows: dict[str, list[float]] = {}
     for name, some in (("", taken), ("judged ", taken[1::2])):
@@ -221,15 +221,15 @@ class Agent:
         self.decisions.append({**decision.to_dict(), "arguments": dict(decision.arguments)})
 
 
-def many(agents: int, count: int, *, threads: int = 16, ledger: Any = None) -> dict[str, float]:
+def agents_at_once(agents: int, count: int, *, threads: int = 16, ledger: Any = None) -> dict[str, float]:
     """So many agents at once over one policy; each decision is the one that its agent gets alone.
 
     Raises:
         AssertionError: one is not.
     """
     policy = Policy.parse(POLICY)
-    kept = [{} if ledger is None else {"ledger": ledger, "run_id": f"agent {number}"} for number in range(agents)]
-    crowd = [Agent(policy, number, count, refusals=count, **kept[number]) for number in range(agents)]
+    ledgers = [{} if ledger is None else {"ledger": ledger, "run_id": f"agent {number}"} for number in range(agents)]
+    crowd = [Agent(policy, number, count, refusals=count, **ledgers[number]) for number in range(agents)]
     order = list(range(agents))
     mixed = random.Random(0)
     started = time.perf_counter()
@@ -239,7 +239,7 @@ def many(agents: int, count: int, *, threads: int = 16, ledger: Any = None) -> d
             list(pool.map(lambda number, at=at: crowd[number].step(at), order))
     wall = time.perf_counter() - started
     for number, agent in enumerate(crowd):
-        assert agent.decisions == alone(policy, number, count).decisions, (
+        assert agent.decisions == lone_agent(policy, number, count).decisions, (
             f"agent {number} is judged otherwise than alone"
         )
         agent.gate.close()
@@ -248,11 +248,11 @@ def many(agents: int, count: int, *, threads: int = 16, ledger: Any = None) -> d
     return {
         "agents": agents, "threads": threads, "calls": len(seconds), **outcomes, "calls a second": len(seconds) / wall,
         "call, median": statistics.median(seconds) * 1e6, "call, 95 %": quantile(seconds) * 1e6,
-        "kB a gate": kilobytes(policy, count),
+        "kB a gate": gate_kilobytes(policy, count),
     }  # fmt: skip
 
 
-def alone(policy: Policy, number: int, count: int) -> Agent:
+def lone_agent(policy: Policy, number: int, count: int) -> Agent:
     """An agent that has made its calls with no other beside it."""
     agent = Agent(policy, number, count, refusals=count)
     for at in range(count):
@@ -260,12 +260,12 @@ def alone(policy: Policy, number: int, count: int) -> Agent:
     return agent
 
 
-def kilobytes(policy: Policy, count: int, agents: int = 50) -> float:
+def gate_kilobytes(policy: Policy, count: int, agents: int = 50) -> float:
     """The memory of a gate with so many calls behind it."""
-    alone(policy, 0, count)
+    lone_agent(policy, 0, count)
     gc.collect()
     tracemalloc.start()
-    gates = [alone(policy, number, count).gate for number in range(agents)]
+    gates = [lone_agent(policy, number, count).gate for number in range(agents)]
     gc.collect()
     size, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
@@ -281,14 +281,14 @@ def main() -> None:
     parser.add_argument("--ledger", action="store_true", help="the agents keep their conversations in one ledger")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
-    figures: dict[str, dict[str, float]] = added(options.sessions, options.calls) if options.sessions else {}
+    figures: dict[str, dict[str, float]] = added_times(options.sessions, options.calls) if options.sessions else {}
     with ExitStack() as stack:
         ledger = None
         if options.ledger:
             folder = stack.enter_context(TemporaryDirectory())
             ledger = stack.enter_context(Ledger(Path(folder, "agents.db")))
         if options.agents:
-            figures["agents at once"] = many(options.agents, options.calls, ledger=ledger)
+            figures["agents at once"] = agents_at_once(options.agents, options.calls, ledger=ledger)
     if options.json:
         sys.stdout.write(json.dumps(figures, indent=1) + "\n")
         return

@@ -18,7 +18,7 @@ POLICY = (
 CLAUSE = "Books are taken back within 30 days of the purchase"
 
 
-class Replying:
+class FunctionModel:
     """Replies what a function says of each step, and keeps the requests."""
 
     def __init__(self, answer: Callable[[Step, Request], object]) -> None:
@@ -36,12 +36,12 @@ class Replying:
         return [request.messages[-1].content for request in self.requests]
 
 
-def said(value: object, work: str = "") -> dict[str, object]:
+def reply(value: object, work: str = "") -> dict[str, object]:
     """A claim in words."""
     return {"work": work, "value": value}
 
 
-def judged(kind: str, *checks: Any, question: str = "Is the book taken back?") -> Procedure:
+def verdict(kind: str, *checks: Any, question: str = "Is the book taken back?") -> Procedure:
     """A judgement on the policy, which has to quote it."""
     step = Step("ok", instruction=question, type=kind, reads=["policy"], checks=[Cites("policy"), *checks])
     return Procedure([step], inputs=[Input("policy", "text")])
@@ -50,7 +50,7 @@ def judged(kind: str, *checks: Any, question: str = "Is the book taken back?") -
 SIZES = ["small", "medium", "large"]
 
 
-def sized(*options: str, right: str) -> Procedure:
+def choice(*options: str, right: str) -> Procedure:
     """A choice on the policy, of which a check knows the right one."""
     step = Step(
         "size",

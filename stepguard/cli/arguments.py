@@ -211,8 +211,8 @@ def _from_json(path: str) -> dict[str, object]:
     if found.repeated:
         raise InputError(f"--inputs {path}: {sorted(found.repeated)[0]!r} stands in it twice")
     for name, value in found.items():
-        if not isinstance(value, str | bool):
-            raise InputError(f"--inputs {path}: {name!r} is no number, text or truth value", name=name)
+        if value is None:
+            raise InputError(f"--inputs {path}: {name!r} is null; leave out an input that is not given", name=name)
     return dict(found)
 
 

@@ -21,7 +21,7 @@ _DAY: Final = 86_400.0
 
 
 def _add_ledger(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db")
+    parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db, or an address of Postgres")
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:

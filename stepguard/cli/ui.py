@@ -19,7 +19,7 @@ _LAST_SECONDS: Final = 5
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db")
+    parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db, or an address of Postgres")
     parser.add_argument(
         "--host",
         metavar="HOST",

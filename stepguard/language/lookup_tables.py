@@ -266,7 +266,8 @@ class Table:
     def _add(self, number: int, row: Sequence[object]) -> tuple[str, ...]:
         if len(row) != len(self.keys) + 1:
             columns = ", ".join([*(key for key, _ in self.keys), "value"])
-            raise ProcedureError(f"table {self.name!r}, row {number}: {len(row)} parts, it has {columns}")
+            wanted = f"{len(row)} parts instead of {len(self.keys) + 1} ({columns}; `{OTHERWISE}` may be any key)"
+            raise ProcedureError(f"table {self.name!r}, row {number}: {wanted}")
         *given, value = row
         branch, shown = self._root, list[str]()
         try:

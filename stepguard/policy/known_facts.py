@@ -50,7 +50,9 @@ class KnownFacts:
         """Take in a fact, and return its value; see `stepguard.policy.PolicyGate.learn`."""
         fact = self._facts.get(name)
         if fact is None:
-            raise ConfigError(f"the policy has no fact {name!r}", option="fact")
+            raise ConfigError(
+                f"the policy has no fact {name!r}: it has {', '.join(self._facts) or 'none'}", option="fact"
+            )
         if strength not in _STRENGTHS:
             raise ConfigError(
                 f"{name}: a value is given by the host, or by a judgement that was checked ({', '.join(_STRENGTHS)}), "

@@ -260,9 +260,13 @@ def test_p10_scalars_of_numpy_are_the_values_that_they_are(kind: str, value: obj
 def test_p11_inputs_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`NAME=@FILE` takes the text of a file, `@@` is an @ of its own, and `--inputs` a JSON object."""
     procedure, letter, others = tmp_path / "post.txt", tmp_path / "letter.txt", tmp_path / "others.json"
-    procedure.write_text("inputs: letter: text, sign: text, x\nt = x + 1\nu: text = letter\nv: text = sign\n", "utf-8")
+    procedure.write_text(
+        "record Item:\n  n: number\ninputs: letter: text, sign: text, xs: list of Item\n"
+        "t = sum of xs.n\nu: text = letter\nv: text = sign\n",
+        "utf-8",
+    )
     letter.write_text("Dear Ms Ode", encoding="utf-8")
-    others.write_text('{"x": 12.5}', encoding="utf-8")
+    others.write_text('{"xs": [{"n": 12.5}, {"n": "1"}]}', encoding="utf-8")
     given = ["--input", f"letter=@{letter}", "--input", "sign=@@home", "--inputs", str(others)]
     assert main(["run", str(procedure), *given, "--json", "--quiet"]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -276,7 +280,7 @@ def test_p11_inputs_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixtur
     [
         *(("--input", "x=@nowhere.txt", "cannot be read"), ("--inputs", "nowhere.json", "cannot be read")),
         *(("--inputs", "list.json", "a JSON object is needed"), ("--inputs", "twice.json", "stands in it twice")),
-        *(("--inputs", "null.json", "no number, text or truth value"), ("--inputs", "broken.json", "not valid JSON")),
+        *(("--inputs", "null.json", "'x' is null; leave out"), ("--inputs", "broken.json", "not valid JSON")),
     ],
 )
 def test_p11_a_file_that_holds_no_inputs_is_named(

@@ -375,7 +375,7 @@ def test_a_table_is_looked_up_by_keys_ranges_and_otherwise() -> None:
         ([("over 5 kg", "a", 1), ("at least 7 kg", "otherwise", 2)], "keys in common"),
         ([("5 to 3 kg", "a", 1)], "ends before it begins"),
         ([("5 apples", "a", 1)], "row 1"),
-        ([("5 kg", 1)], "2 parts, it has weight, zone, value"),
+        ([("5 kg", 1)], "2 parts instead of 3 (weight, zone, value; `otherwise` may be any key)"),
         ([("5 kg", "a", "1 USD")], "row 1"),
         ([], "no rows"),
     ],

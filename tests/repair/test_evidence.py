@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from evidence_harness import CLAUSE, POLICY, SIZES, Replying, judged, said, sized
+from evidence_harness import CLAUSE, POLICY, SIZES, FunctionModel, choice, reply, verdict
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,10 +28,10 @@ def test_a_judgement_that_quotes_nothing_is_asked_by_its_passage() -> None:
     """The passage is asked first and checked, then the decision from it alone; the claim quotes it."""
 
     def answer(step: Step, request: Request) -> object:
-        return said(CLAUSE) if step.id == "passage" else said("true", "I think so")
+        return reply(CLAUSE) if step.id == "passage" else reply("true", "I think so")
 
-    model = Replying(answer)
-    result = Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": POLICY})
+    model = FunctionModel(answer)
+    result = Guard(model, repair=Ladder([Passage()])).run(verdict("boolean"), {"policy": POLICY})
     assert (result.status, result.values["ok"], result.assisted) == ("checked", True, {"split": 1})
     assert [(each.rung, each.outcome) for each in result.attempts] == [
         ("ask", "rejected"),
@@ -47,32 +47,32 @@ def test_a_judgement_that_quotes_nothing_is_asked_by_its_passage() -> None:
 @pytest.mark.parametrize("passage", ["Books are taken back within 60 days", "Books", "Opened goods ... taken back", ""])
 def test_a_passage_that_does_not_stand_there_decides_nothing(passage: str) -> None:
     """What was made up, is too short or leaves something out is refused before anything is asked of it."""
-    model = Replying(lambda step, request: said(passage if step.id == "passage" else "true"))
-    result = Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": POLICY})
+    model = FunctionModel(lambda step, request: reply(passage if step.id == "passage" else "true"))
+    result = Guard(model, repair=Ladder([Passage()])).run(verdict("boolean"), {"policy": POLICY})
     assert (result.status, result.usage.calls) == ("abstained", 2)
 
 
 def test_a_wrong_quotation_says_nothing_of_the_value() -> None:
     """A judgement with two values is asked again where its citation alone was refused."""
-    quoted = said("true", f'"{CLAUSE}"')
-    with ScriptedBackend({"ok": said("true", '"Books are never taken back"')}, {"ok": quoted}) as model:
-        assert Guard(model, repair=1).run(judged("boolean"), {"policy": POLICY}).status == "checked"
+    quoted = reply("true", f'"{CLAUSE}"')
+    with ScriptedBackend({"ok": reply("true", '"Books are never taken back"')}, {"ok": quoted}) as model:
+        assert Guard(model, repair=1).run(verdict("boolean"), {"policy": POLICY}).status == "checked"
 
 
 def test_a_wrong_value_with_a_wrong_quotation_is_a_wrong_value() -> None:
     """Where both are refused the value counts: another one would be a guess."""
-    wrong = judged("boolean", lambda step, values, claim: values["ok"] is False)
-    with ScriptedBackend({"ok": said("true", "no quotation")}) as model:
+    wrong = verdict("boolean", lambda step, values, claim: values["ok"] is False)
+    with ScriptedBackend({"ok": reply("true", "no quotation")}) as model:
         result = Guard(model).run(wrong, {"policy": POLICY})
     assert (result.status, result.usage.calls) == ("abstained", 1)
 
 
 def test_each_option_is_asked_by_itself() -> None:
     """Options are asked in calls of their own, none in view of another; the only one that applies is the value."""
-    model = Replying(
-        lambda step, request: said("small" if step.id == "size" else str('"medium"' in str(step.instruction)).lower())
+    model = FunctionModel(
+        lambda step, request: reply("small" if step.id == "size" else str('"medium"' in str(step.instruction)).lower())
     )
-    result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+    result = Guard(model, repair=Ladder([Eliminate()])).run(choice(*SIZES, right="medium"), {"policy": POLICY})
     assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
     for prompt, option in zip(model.prompts[1:], SIZES, strict=True):
         assert [each for each in SIZES if each in prompt] == [option]
@@ -83,15 +83,15 @@ def test_the_simulated_model_can_be_asked_option_by_option(answer: object) -> No
     """What it answers for a step decides whether each of its options applies."""
     model = SimulatedModel(plants=[Plant("size", "wrong_value")], answers={"size": answer})
     with model:
-        result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+        result = Guard(model, repair=Ladder([Eliminate()])).run(choice(*SIZES, right="medium"), {"policy": POLICY})
     assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
 
 
 @pytest.mark.parametrize("truth", ["true", "false"])
 def test_options_that_are_not_decided_give_no_value(truth: str) -> None:
     """Where none applies, or several do, the step is given up."""
-    model = Replying(lambda step, request: said("small" if step.id == "size" else truth))
-    result = Guard(model, repair=Ladder([Eliminate()])).run(sized(*SIZES, right="medium"), {"policy": POLICY})
+    model = FunctionModel(lambda step, request: reply("small" if step.id == "size" else truth))
+    result = Guard(model, repair=Ladder([Eliminate()])).run(choice(*SIZES, right="medium"), {"policy": POLICY})
     assert result.status == "abstained"
     assert result.problem is not None
     assert "options apply" in result.problem.reason
@@ -101,13 +101,15 @@ def test_options_are_asked_in_the_other_order_where_enough_are_left() -> None:
     """Of six options five are left; of three two, which would be a guess."""
 
     def first(step: Step, request: Request) -> object:
-        return said(step.type.options[0])
+        return reply(step.type.options[0])
 
     six = [f"o{number}" for number in range(6)]
     ladder = Ladder([Reorder()])
-    found = Guard(Replying(first), repair=ladder).run(sized(*six, right="o5"), {"policy": ""})
+    found = Guard(FunctionModel(first), repair=ladder).run(choice(*six, right="o5"), {"policy": ""})
     assert (found.values["size"], found.assisted) == ("o5", {"rephrased": 1})
-    assert Guard(Replying(first), repair=ladder).run(sized(*SIZES, right="large"), {"policy": ""}).usage.calls == 1
+    assert (
+        Guard(FunctionModel(first), repair=ladder).run(choice(*SIZES, right="large"), {"policy": ""}).usage.calls == 1
+    )
 
 
 RECEIPT = "ACME GmbH\nNet 80.00 EUR\nVAT 20.00 EUR\nTotal 100.00 EUR\nDate 2026-03-04\n"
@@ -131,12 +133,12 @@ def test_a_record_is_asked_field_by_field() -> None:
 
     def answer(step: Step, request: Request) -> object:
         if step.id == "bill":
-            return said({**right, "total": "80.00 EUR"})
+            return reply({**right, "total": "80.00 EUR"})
         key = str(step.instruction).split()[1]
         tries.append(key)
-        return said("100.00 EUR" if key == "net" and tries.count("net") == 1 else right[key])
+        return reply("100.00 EUR" if key == "net" and tries.count("net") == 1 else right[key])
 
-    result = Guard(Replying(answer), repair=Ladder([Fields()])).run(Procedure.parse(RECORD), {"receipt": RECEIPT})
+    result = Guard(FunctionModel(answer), repair=Ladder([Fields()])).run(Procedure.parse(RECORD), {"receipt": RECEIPT})
     assert (result.status, result.assisted) == ("checked", {"split": 1})
     assert str(result.values["bill"]["total"]) == "100.00"  # type: ignore[call-overload,index]
     assert tries == ["total", "net", "on", "net", "on"]
@@ -150,9 +152,9 @@ def test_the_fields_of_a_record_in_a_loop_are_checked_under_the_names_of_the_rou
 
     def answer(step: Step, request: Request) -> object:
         whole = step.type.record is not None
-        return said({**right, "on": "2026-03-05"} if whole else right[str(step.instruction).split()[1]])
+        return reply({**right, "on": "2026-03-05"} if whole else right[str(step.instruction).split()[1]])
 
-    result = Guard(Replying(answer), repair=Ladder([Fields()])).run(
+    result = Guard(FunctionModel(answer), repair=Ladder([Fields()])).run(
         Procedure.parse(looped), {"receipts": [RECEIPT] * 2}
     )
     assert (result.status, result.assisted) == ("checked", {"split": 2})
@@ -170,11 +172,11 @@ def test_a_value_is_asked_by_the_line_that_holds_it() -> None:
 
     def answer(step: Step, request: Request) -> object:
         if step.id == "passage":
-            return said("Total 100.00 EUR")
-        return said("80.00 EUR" if "receipt" in step.reads else "100.00 EUR")
+            return reply("Total 100.00 EUR")
+        return reply("80.00 EUR" if "receipt" in step.reads else "100.00 EUR")
 
     procedure = Procedure([step], inputs=[Input("receipt", "text")])
-    result = Guard(Replying(answer), repair=Ladder([Passage()])).run(procedure, {"receipt": RECEIPT})
+    result = Guard(FunctionModel(answer), repair=Ladder([Passage()])).run(procedure, {"receipt": RECEIPT})
     assert (result.status, str(result.values["total"])) == ("checked", "100.00")
 
 
@@ -189,7 +191,7 @@ for each rule in rules:
 
 def test_a_judgement_in_a_loop_is_asked_by_its_passage() -> None:
     """The document is named as it is in the round."""
-    model = Replying(lambda step, request: said(CLAUSE if step.id.startswith("passage") else "true"))
+    model = FunctionModel(lambda step, request: reply(CLAUSE if step.id.startswith("passage") else "true"))
     result = Guard(model, segment=1, repair=Ladder([Passage()])).run(LOOPED, {"rules": [POLICY, CLAUSE]})
     assert (result.status, dict(result.assisted)) == ("checked", {"split": 2})
 
@@ -222,9 +224,9 @@ def test_a_list_from_a_long_document_is_asked_part_by_part(lost: bool) -> None:
     def answer(step: Step, request: Request) -> object:
         text = str(request.values[step.reads[0]])
         amounts = re.findall(r"(\d+\.50) EUR", text)
-        return said([f"{each} EUR" for each in (amounts[:5] if step.id == "amounts" else amounts[lost:])])
+        return reply([f"{each} EUR" for each in (amounts[:5] if step.id == "amounts" else amounts[lost:])])
 
-    model = Replying(answer)
+    model = FunctionModel(answer)
     result = Guard(model, repair=Ladder([Parts()])).run(Procedure.parse(LISTING), {"bill": LONG})
     assert result.status == ("abstained" if lost else "checked")
     assert "".join(str(request.values[request.steps[0].reads[0]]) for request in model.requests[1:]) == LONG
@@ -252,7 +254,7 @@ def test_comparisons_that_are_joined_are_decided_by_their_differences(formula: s
             return str(not right).lower()
         return carried_out(step, request)
 
-    model = Replying(answer)
+    model = FunctionModel(answer)
     result = Guard(model, segment=1, repair=Ladder([Split()])).run(procedure, {"x": x, "y": y, "flag": flag})
     assert (result.status, result.values["ok"]) == ("verified", right)
     assert not any("ok" in prompt for prompt in model.prompts[1:])
@@ -270,9 +272,9 @@ ok: boolean = (returned - bought <= 14 days and not gift) or price < limit
     inputs = {"bought": bought, "returned": returned, "price": 20, "limit": limit, "gift": False}
 
     def answer(step: Step, request: Request) -> object:
-        return said(not right) if step.id == "ok" else carried_out(step, request)
+        return reply(not right) if step.id == "ok" else carried_out(step, request)
 
-    result = Guard(Replying(answer), segment=1, repair=Ladder([Split()])).run(procedure, inputs)
+    result = Guard(FunctionModel(answer), segment=1, repair=Ladder([Split()])).run(procedure, inputs)
     assert (result.status, result.values["ok"], result.assisted) == ("verified", right, {"split": 1})
 
 
@@ -379,7 +381,7 @@ inputs:
 for each x in rows:
   {name}: {kind} = {formula}
 """)
-    model = Replying(lambda step, request: "7 = 7")
+    model = FunctionModel(lambda step, request: "7 = 7")
     assert Guard(model).run(procedure, {"rows": [1], "y": 2}).status == "abstained"
 
 
@@ -390,7 +392,7 @@ def test_a_run_waits_for_a_person_behind_the_ladder() -> None:
     """Where the guard knows nobody the run waits at the step, an answer goes on, and a wrong one is not asked again."""
     for answer, status in ((True, "checked"), (False, "abstained"), (None, "abstained")):
         step = Step("ok", instruction="Is it?", type="boolean", checks=[lambda step, values, claim: values["ok"]])
-        guard = Guard(Replying(lambda step, request: said("false")), repair=Ladder([Resample(), person()]))
+        guard = Guard(FunctionModel(lambda step, request: reply("false")), repair=Ladder([Resample(), person()]))
         run = guard.start(Procedure([step]))
         waiting = guard.drive(run)
         assert (waiting.status, waiting.problem and waiting.problem.reason) == ("waiting", "Is it?")
@@ -404,9 +406,9 @@ def test_the_person_of_the_guard_is_asked_behind_the_ladder() -> None:
     """A person answers with what is cited, where a check wants that."""
     answers: list[tuple[object, str]] = [({"value": True, "work": f'"{CLAUSE}"'}, "checked"), (True, "abstained")]
     for answer, status in answers:
-        model = Replying(lambda step, request: said("true", "because"))
+        model = FunctionModel(lambda step, request: reply("true", "because"))
         guard = Guard(model, repair=Ladder([person()]), person=partial(_answered, answer))
-        result = guard.run(judged("boolean"), {"policy": POLICY})
+        result = guard.run(verdict("boolean"), {"policy": POLICY})
         assert (result.status, len(model.requests)) == (status, 1)
 
 
@@ -416,8 +418,8 @@ def _answered(answer: object, step: Step, values: Mapping[str, Value]) -> object
 
 def test_a_draft_in_a_loop_is_judged_under_the_names_of_its_round() -> None:
     """Working first finds the document of the round as well."""
-    model = Replying(
-        lambda step, request: said("true", f'"{CLAUSE}"' if "Working:" in request.messages[-1].content else "")
+    model = FunctionModel(
+        lambda step, request: reply("true", f'"{CLAUSE}"' if "Working:" in request.messages[-1].content else "")
     )
     result = Guard(model, segment=1, repair=Ladder([Draft()])).run(LOOPED, {"rules": [POLICY, CLAUSE]})
     assert (result.status, dict(result.assisted)) == ("checked", {"rephrased": 2})
@@ -430,8 +432,8 @@ WHOLE = [
 
 
 def by_passage(document: str, passage: str) -> str:
-    model = Replying(lambda step, request: said(passage if step.id == "passage" else "true"))
-    return Guard(model, repair=Ladder([Passage()])).run(judged("boolean"), {"policy": document}).status
+    model = FunctionModel(lambda step, request: reply(passage if step.id == "passage" else "true"))
+    return Guard(model, repair=Ladder([Passage()])).run(verdict("boolean"), {"policy": document}).status
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -484,5 +486,5 @@ def test_a_line_of_its_own_may_begin_with_a_small_letter(lines: list[str]) -> No
 )  # fmt: skip
 def test_a_quotation_is_not_cut_from_what_denies_it(document: str, status: str) -> None:
     """Quoted is what is claimed somewhere, and not only behind words of its sentence that deny or condition it."""
-    with ScriptedBackend({"ok": said("true", '"the goods arrived damaged"')}) as model:
-        assert Guard(model, repair=0).run(judged("boolean"), {"policy": document}).status == status
+    with ScriptedBackend({"ok": reply("true", '"the goods arrived damaged"')}) as model:
+        assert Guard(model, repair=0).run(verdict("boolean"), {"policy": document}).status == status

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from evidence_harness import CLAUSE, POLICY, SIZES, Replying, judged, said, sized
+from evidence_harness import CLAUSE, POLICY, SIZES, FunctionModel, choice, reply, verdict
 
 from stepguard import Guard, Ladder, Procedure, Step
 from stepguard.backends import Request
@@ -23,9 +23,9 @@ def _guesses(seed: int, procedure: Procedure) -> tuple[bool, int, str]:
 
     def guess(step: Step, request: Request) -> object:
         choices = ("true", "false") if step.type.kind == "boolean" else step.type.options
-        return said(chance.choice(choices) if choices else CLAUSE, f'"{CLAUSE}"')
+        return reply(chance.choice(choices) if choices else CLAUSE, f'"{CLAUSE}"')
 
-    result = Guard(Replying(guess), seed=seed).run(procedure, {"policy": POLICY})
+    result = Guard(FunctionModel(guess), seed=seed).run(procedure, {"policy": POLICY})
     return bool(result.steps), result.usage.calls, result.attempts[-1].rung
 
 
@@ -44,7 +44,7 @@ def test_a_coin_is_not_tossed_until_it_falls_right(cited: bool) -> None:
 @pytest.mark.slow
 def test_who_guesses_among_options_gains_no_more_than_the_bound() -> None:
     """Three options are had by guessing each in one case of eight, less than the one of four that is allowed."""
-    ends = [_guesses(seed, sized(*SIZES, right="large")) for seed in range(400)]
+    ends = [_guesses(seed, choice(*SIZES, right="large")) for seed in range(400)]
     late = [end for end in ends if end[0] and end[1] > 1]
     assert {end[2] for end in late} <= {"eliminate"}
     assert len(late) < 400 * 2 / 3 / 4
@@ -57,13 +57,13 @@ def test_a_model_that_turns_every_answer_is_never_committed(kind: str) -> None:
     def turned(step: Step, request: Request) -> object:
         if step.type.kind == "boolean":
             if step.id == "ok":
-                return said("false", f'"{CLAUSE}"')
-            return said(str('"medium"' not in str(step.instruction) and '"b"' not in str(step.instruction)).lower())
-        return said(step.type.options[0] if step.type.options else CLAUSE, f'"{CLAUSE}"')
+                return reply("false", f'"{CLAUSE}"')
+            return reply(str('"medium"' not in str(step.instruction) and '"b"' not in str(step.instruction)).lower())
+        return reply(step.type.options[0] if step.type.options else CLAUSE, f'"{CLAUSE}"')
 
     right = {"boolean": True}.get(kind, "medium" if "medium" in kind else "b")
-    procedure = judged(kind, lambda step, values, claim: values["ok"] == right)
-    result = Guard(Replying(turned)).run(procedure, {"policy": POLICY})
+    procedure = verdict(kind, lambda step, values, claim: values["ok"] == right)
+    result = Guard(FunctionModel(turned)).run(procedure, {"policy": POLICY})
     assert (result.status, result.steps) == ("abstained", ())
 
 
@@ -72,10 +72,10 @@ def test_no_request_depends_on_what_was_refused() -> None:
 
     def asked(first: str) -> list[str]:
         def answer(step: Step, request: Request) -> object:
-            return said(first if step.id == "size" else CLAUSE if step.type.kind == "text" else "true")
+            return reply(first if step.id == "size" else CLAUSE if step.type.kind == "text" else "true")
 
-        model = Replying(answer)
-        assert Guard(model).run(sized(*SIZES, right="large"), {"policy": POLICY}).status == "abstained"
+        model = FunctionModel(answer)
+        assert Guard(model).run(choice(*SIZES, right="large"), {"policy": POLICY}).status == "abstained"
         return model.prompts
 
     small, medium = asked("small"), asked("medium")
@@ -92,8 +92,8 @@ def test_somebody_else_who_errs_is_not_asked_until_it_fits() -> None:
         asked.append(step.id)
         return True
 
-    helper = Replying(lambda step, request: said("false"))
-    model = Replying(lambda step, request: said("true"))
+    helper = FunctionModel(lambda step, request: reply("false"))
+    model = FunctionModel(lambda step, request: reply("true"))
     ladder = Ladder([Resample(), another_model(helper, times=3), person(ask, times=3)])
     assert Guard(model, repair=ladder).run(Procedure([step])).status == "abstained"
     assert (len(model.requests), len(helper.requests), asked) == (1, 1, ["ok"])
@@ -112,5 +112,5 @@ def test_a_record_of_truth_values_is_not_tossed_either(fields: str, claim: dict[
     text = f'record One:\n  ok: boolean\n\nrecord R:\n  {fields}\n\nr: R = "Is it?"'
     record = Procedure.parse(text).steps[0].type
     step = Step("r", instruction="Is it?", type=record, checks=[lambda step, values, claim: False])
-    model = Replying(lambda step, request: said(claim if step.id == "r" else {"ok": True}))
+    model = FunctionModel(lambda step, request: reply(claim if step.id == "r" else {"ok": True}))
     assert Guard(model).run(Procedure([step])).usage.calls == len(model.requests) == 1
