@@ -112,8 +112,8 @@ class _RowMapper:
             raise ConfigError(f"the dataset has no column {self._key!r}: {', '.join(batch.column_names)}", option="key")
         records = [flat_record(record_of(each, inputs=self._inputs)) for each in self._run(self._rows(batch))]
         kinds = {**dict.fromkeys(_TEXTS, arrow.string()), **dict.fromkeys(_COUNTS, arrow.int64())}
-        columns = {name: [_text(each[name]) for each in records] for name in _TEXTS}
-        columns |= {name: [each[name] for each in records] for name in (*_COUNTS, "seconds")}
+        columns = {name: [_text(record[name]) for record in records] for name in _TEXTS}
+        columns |= {name: [record[name] for record in records] for name in (*_COUNTS, "seconds")}
         made = {name: arrow.array(cells, kinds.get(name, arrow.float64())) for name, cells in columns.items()}
         return arrow.table({self._key: batch.column(self._key), **made})
 

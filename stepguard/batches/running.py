@@ -161,7 +161,7 @@ def run_batch(
 
 
 def _check_tools(procedure: Procedure, options: Mapping[str, Any]) -> None:
-    tools = sorted(each.name for each in procedure.all_operations.values() if each.tool)
+    tools = sorted(all_operation.name for all_operation in procedure.all_operations.values() if all_operation.tool)
     if tools and options.get("ledger") is None:
         raise ConfigError(
             f"the procedure calls the tool {tools[0]}: give a ledger (ledger='runs.db'), so that no call is made twice",

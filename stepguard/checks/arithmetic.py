@@ -228,7 +228,7 @@ def _foreign_term(tree: Expression) -> bool:
         return False
     if tree.additive:
         return any(map(_foreign_term, tree.operands))
-    factors = [each for each in tree.operands if not _is_mark(each)]
+    factors = [operand for operand in tree.operands if not _is_mark(operand)]
     return len(factors) == 1 and (len(factors) < len(tree.operands) or _foreign_term(factors[0]))
 
 
@@ -259,7 +259,7 @@ def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value
     if found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values)):
         return True
     try:
-        return any(found == each for each in settled_forms(inner, values))
+        return any(found == settled_form for settled_form in settled_forms(inner, values))
     except EvaluationError:
         return False
 

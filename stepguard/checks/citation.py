@@ -178,7 +178,7 @@ class Copied(BuiltCheck):
         spans = list(Words(view.text).find(passage.strip(_EDGES))) if len(passage) <= _MAX_PASSAGE else []
         if not spans:
             return self._fail(f"{shorten(passage, 60)!r} does not stand in {self.document}", "unfaithful_work")
-        if not any(is_whole(view.text, *each) and _words_in(view.text[slice(*each)]) == count for each in spans):
+        if not any(is_whole(view.text, *span) and _words_in(view.text[slice(*span)]) == count for span in spans):
             reason = f"{shorten(passage, 60)!r} is cut out of a sentence or line of {self.document}: copy all of it"
             return self._fail(reason, "unfaithful_work")
         return self._pass(strength="grounded")

@@ -157,7 +157,7 @@ class Holds(BuiltCheck):
         object.__setattr__(self, "relations", _read_relations(relations, "Holds"))
 
     def __repr__(self) -> str:
-        return f"Holds({', '.join(repr(format_expression(each)) for each in self.relations)})"
+        return f"Holds({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -223,7 +223,7 @@ class Requires(BuiltCheck):
         object.__setattr__(self, "relations", _read_relations(relations, "Requires"))
 
     def __repr__(self) -> str:
-        return f"Requires({', '.join(repr(format_expression(each)) for each in self.relations)})"
+        return f"Requires({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -306,19 +306,21 @@ def _number_text(number: Exact) -> str:
 
 
 def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ...]:
-    found: list[Compare] = []
-    for each in relations:
-        tree = _parsed(each) if isinstance(each, str) else each
+    compares: list[Compare] = []
+    for relation in relations:
+        tree = _parsed(relation) if isinstance(relation, str) else relation
         if not isinstance(tree, Compare):
-            raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {each!r}", option="relations")
+            raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {relation!r}", option="relations")
         if inner_comparison(tree) is not None:
-            raise ConfigError(f"{each!r} compares a comparison: give each as a relation of its own", option="relations")
+            raise ConfigError(
+                f"{relation!r} compares a comparison: give each as a relation of its own", option="relations"
+            )
         if tree.left == tree.right:
             raise ConfigError(f"{format_expression(tree)!r} says nothing: both sides are the same", option="relations")
-        found.append(tree)
-    if not found:
+        compares.append(tree)
+    if not compares:
         raise ConfigError(f"{what} needs a relation: {what}('a <= b + c')", option="relations")
-    return tuple(found)
+    return tuple(compares)
 
 
 def _parsed(text: str) -> Expression:
@@ -373,10 +375,10 @@ def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -
     """Why an expression has no value whatever `own` is; None where that cannot be said."""
     if not _mentions(tree, own):
         try:
-            found = _value_of(tree, values)
+            value = _value_of(tree, values)
         except EvaluationError as error:
             return str(error)
-        return f"{format_expression(tree)} is not a number" if isinstance(found, bool | str) else None
+        return f"{format_expression(tree)} is not a number" if isinstance(value, bool | str) else None
     for part in parts_of(tree):
         cause = _undefined_anyway(part, own, values)
         if cause is not None:

@@ -126,7 +126,7 @@ class DateHolds(BuiltCheck):
         object.__setattr__(self, "holidays", read_holidays(holidays))
 
     def __repr__(self) -> str:
-        return f"DateHolds({', '.join(repr(' '.join(map(str, each))) for each in self.relations)})"
+        return f"DateHolds({', '.join(repr(' '.join(map(str, relation))) for relation in self.relations)})"
 
     @property
     def reads(self) -> tuple[str, ...]:

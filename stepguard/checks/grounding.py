@@ -254,9 +254,10 @@ class Grounded(BuiltCheck):
             numbers = find_numbers(text, decimal=self.decimal, wanted=labels.on_line)
             places = {_places(text[slice(*span)]) for span in own}  # a number of pieces is no other total
             spans = [
-                (each.start, each.end)
-                for each in numbers
-                if (each.unit == "%") == (kind.kind == "percent") and _places(text[each.start : each.end]) in places
+                (number.start, number.end)
+                for number in numbers
+                if (number.unit == "%") == (kind.kind == "percent")
+                and _places(text[number.start : number.end]) in places
             ]
         elif kind.kind == "date" or self.kind == "date":
             spans = [(each.start, each.end) for each in find_dates(text, order=self.order, short_years=True)]
@@ -286,8 +287,12 @@ class Grounded(BuiltCheck):
         return self._names(text, Words(document))
 
     def _dates(self, document: str) -> Iterator[tuple[Span, date]]:
-        found = find_dates(document, order=self.order, short_years=True)
-        return (((each.start, each.end), each.value) for each in found if not denied_before(document, each.start))
+        found_dates = find_dates(document, order=self.order, short_years=True)
+        return (
+            ((found_date.start, found_date.end), found_date.value)
+            for found_date in found_dates
+            if not denied_before(document, found_date.start)
+        )
 
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
@@ -344,7 +349,9 @@ class _Search:
             found = [each for each, _ in self._dates or () if start <= each[0] < end]
         elif part.kind.numeric:
             places = {_places(self.text[slice(*each)]) for each in own}
-            found = [each for each in self._all_numbers(start, end) if _places(self.text[slice(*each)]) in places - {0}]
+            found = [
+                number for number in self._all_numbers(start, end) if _places(self.text[slice(*number)]) in places - {0}
+            ]
         else:
             return None
         return self.text[slice(*found[0])] if found else None
@@ -471,7 +478,9 @@ def _is_number(found: FoundNumber, number: Exact, unit: str | None, head: Head) 
     if unit is not None:
         if not own and (head.percent or not _may_be(head.currencies, unit)):
             return False
-        narrowed = [each for each in head.currencies if found.unit in ("$", "¥") and compatible(found.unit, each)]
+        narrowed = [
+            currency for currency in head.currencies if found.unit in ("$", "¥") and compatible(found.unit, currency)
+        ]
         same = not own or compatible(found.unit or "", unit) or compatible(unit, found.unit or "")
         return same and _may_be(frozenset(narrowed), unit) and value * 10**head.power == number
     scaled = value * 10**head.power == number and found.unit != "%"
@@ -479,4 +488,4 @@ def _is_number(found: FoundNumber, number: Exact, unit: str | None, head: Head) 
 
 
 def _may_be(currencies: frozenset[str], unit: str) -> bool:
-    return not currencies or any(compatible(each, unit) or compatible(unit, each) for each in currencies)
+    return not currencies or any(compatible(currency, unit) or compatible(unit, currency) for currency in currencies)

@@ -34,7 +34,7 @@ class Judgement:
         That the value is wrong goes before that the working is: whoever is asked again might give it another one.
         """
         best: Verdict | None = None
-        failed = [each for each in self.verdicts if each.outcome == "fail"]
+        failed = [verdict for verdict in self.verdicts if verdict.outcome == "fail"]
         if failed:
             return next((each for each in failed if each.kind != "unfaithful_work"), failed[0])
         for each in self.verdicts:
@@ -65,7 +65,7 @@ def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
     if not conditions:
         return None
     known = _as_written(step, values) if step.origin is not None else values
-    return next((found for check in conditions if (found := check.precondition(known)) is not None), None)
+    return next((verdict for check in conditions if (verdict := check.precondition(known)) is not None), None)
 
 
 def judge_claims(

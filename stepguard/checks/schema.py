@@ -95,7 +95,7 @@ class Schema(BuiltCheck):
         object.__setattr__(self, "model", model)
         object.__setattr__(self, "veto", veto)
         try:
-            failure = next((each for each in _PROBES if self._wrong(each) is None), None)
+            failure = next((probe for probe in _PROBES if self._wrong(probe) is None), None)
         except _Unresolved as error:
             raise ConfigError(str(error), option="schema") from None
         if failure is not None and not veto:
@@ -177,13 +177,13 @@ def _exactly(decoded: object, depth: int = 0) -> object:
 def _against_model(model: type[BaseModel], text: str, plain: object) -> str | None:
     from pydantic import ValidationError
 
-    for each in _leaves(plain):
+    for leave in _leaves(plain):
         # A float would take such a number for infinity, and 1.00000000000000000001 for 1.
-        if not isinstance(each, int | Fraction):
+        if not isinstance(leave, int | Fraction):
             continue
-        if abs(Fraction(each)) >= _FLOAT_LIMIT:
+        if abs(Fraction(leave)) >= _FLOAT_LIMIT:
             return "a number is too large"
-        if isinstance(each, Fraction) and Fraction(repr(float(each))) != each:
+        if isinstance(leave, Fraction) and Fraction(repr(float(leave))) != leave:
             return "a number has more digits than a float holds"
     try:
         model.model_validate_json(text, strict=True)

@@ -28,12 +28,12 @@ def main(options: argparse.Namespace) -> int:
         text = read_text(options.file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{options.file}: cannot be read: {error}", option="file") from error
-    found = import_procedure(text)
-    if found.procedure is not None:
-        sys.stdout.write(str(found.procedure))
-    for note in found.notes:
+    imported_procedure = import_procedure(text)
+    if imported_procedure.procedure is not None:
+        sys.stdout.write(str(imported_procedure.procedure))
+    for note in imported_procedure.notes:
         line = printable(shortened(note.text, _LONGEST))
         sys.stderr.write(f"line {note.line} {note.kind.replace('_', ' ')}: {line}\n    {printable(note.message)}\n")
-    if found.procedure is None:
+    if imported_procedure.procedure is None:
         return 3
-    return 0 if found.complete else 1
+    return 0 if imported_procedure.complete else 1

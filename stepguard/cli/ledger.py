@@ -96,10 +96,10 @@ def _list(ledger: Ledger, options: argparse.Namespace) -> int:
     runs = [each for each in ledger.runs() if options.status in (None, each.status)]
     runs = runs if options.limit is None else runs[: max(options.limit, 0)]
     if options.json:
-        sys.stdout.write(json.dumps([asdict(each) for each in runs]) + "\n")
+        sys.stdout.write(json.dumps([asdict(run) for run in runs]) + "\n")
         return 0
     rows: list[tuple[str, ...]] = [("run", "procedure", "status", "steps", "calls", "tokens", "last written", "at")]
-    rows += [_row(each) for each in runs]
+    rows += [_row(run) for run in runs]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

@@ -79,14 +79,14 @@ def main(options: argparse.Namespace) -> int:
             calls += replay_conversation(policy, messages, number=number, **how)
     if options.json:
         listed = [
-            {"line": each.line, "message": each.message, **each.decision.to_dict()}
-            for each in calls
-            if not each.decision.allowed
+            {"line": call.line, "message": call.message, **call.decision.to_dict()}
+            for call in calls
+            if not call.decision.allowed
         ]
         sys.stdout.write(json.dumps({**summary_of(calls), "not_let_through": listed}, ensure_ascii=False) + "\n")
     else:
         _print(calls)
-    outcomes = {each.decision.outcome for each in calls}
+    outcomes = {call.decision.outcome for call in calls}
     if "refuse" in outcomes:
         return _REFUSED
     return _WAITING if "ask" in outcomes else _LET_THROUGH
@@ -119,17 +119,17 @@ def _peeked(lines: Iterator[str]) -> tuple[str, Iterator[str]]:
 
 
 def _print(calls: list[ReplayedCall]) -> None:
-    for each in calls:
-        place = f"line {each.line}" if each.message is None else f"line {each.line}, message {each.message}"
-        for reason in dict.fromkeys(each.decision.reasons):
+    for call in calls:
+        place = f"line {call.line}" if call.message is None else f"line {call.line}, message {call.message}"
+        for reason in dict.fromkeys(call.decision.reasons):
             rule = f"rule in line {reason.line}" if reason.line is not None else reason.kind
             words = printable(reason.words if reason.line is None else f"{reason.words} ({reason.kind})")
             sys.stdout.write(
-                f"{place}: {each.decision.outcome} "
-                f"{shortened(printable(each.decision.tool), 80)}: {rule}: {shortened(words, _LONGEST)}\n"
+                f"{place}: {call.decision.outcome} "
+                f"{shortened(printable(call.decision.tool), 80)}: {rule}: {shortened(words, _LONGEST)}\n"
             )
-    counts = Counter(each.decision.outcome for each in calls)
-    conversations = len({each.conversation for each in calls})
+    counts = Counter(call.decision.outcome for call in calls)
+    conversations = len({call.conversation for call in calls})
     shown = ", ".join(f"{counts[name]} {name}" for name in ("allow", "ask", "refuse"))
     sys.stdout.write(f"{len(calls)} calls in {conversations} conversations: {shown}\n")
 

@@ -115,8 +115,8 @@ def _rows_taken(result: Result, procedure: Procedure) -> Iterator[Row]:
 
 def _step_at(place: Occurrence, procedure: Procedure) -> Step | None:
     """The step of the procedure that an occurrence is one of; None where it is none, such as an approval."""
-    found = find_statement(procedure.body, place.site)
-    return found if isinstance(found, Step) else None
+    statement = find_statement(procedure.body, place.site)
+    return statement if isinstance(statement, Step) else None
 
 
 def _what(step: Step) -> str:
@@ -153,7 +153,7 @@ def _how(record: StepRecord) -> Text:
     if record.assistance != "none":
         done += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:
-        kinds = ", ".join(dict.fromkeys(each.kind for each in record.deviations))
+        kinds = ", ".join(dict.fromkeys(deviation.kind for deviation in record.deviations))
         done += f" on try {record.tries} after {kinds}" if record.tries > 1 else f": {kinds}"
     return Text(done, style="green" if record.verified and not record.deviations else "yellow")
 
@@ -163,7 +163,7 @@ def _stopped(result: Result) -> str:
         case "abstained":
             assert result.problem is not None
             at, deviation = result.problem.occurrence, result.problem.deviation
-            blocked = [each for each in result.attempts if at in each.refused]
+            blocked = [attempt for attempt in result.attempts if at in attempt.refused]
             if not blocked:  # nobody was there to answer, or somebody said no
                 return "NOT VERIFIED"
             tries = f"{len(blocked)} {'try' if len(blocked) == 1 else 'tries'}"

@@ -44,7 +44,7 @@ class Plugins:
 
     def names(self) -> list[str]:
         """The names of all: the bundled ones, then those of other packages."""
-        brought = {each.name for each in _brought(self.group)}
+        brought = {entry_point.name for entry_point in _brought(self.group)}
         return [*self.bundled, *sorted(brought - set(self.bundled))]
 
     def find(self, name: str) -> tuple[object, str]:
@@ -53,7 +53,7 @@ class Plugins:
         Raises:
             ConfigError: nothing has it, several packages bring it, or the one that does is broken.
         """
-        points = [each for each in _brought(self.group) if each.name == name]
+        points = [entry_point for entry_point in _brought(self.group) if entry_point.name == name]
         if name in self.bundled:
             if points:
                 raise self._error(

@@ -93,7 +93,7 @@ class DocumentCurrencies(NamedTuple):
 
         A heading counts more than the currencies of other amounts.
         """
-        return tuple(frozenset({each}) for each in sorted(self.headings or self.amounts)) or (frozenset(),)
+        return tuple(frozenset({heading}) for heading in sorted(self.headings or self.amounts)) or (frozenset(),)
 
     @classmethod
     def read(cls, text: str) -> DocumentCurrencies:
@@ -103,7 +103,7 @@ class DocumentCurrencies(NamedTuple):
         another currency is not.
         """
         headings: set[str] = set()
-        amounts = {unit for found in find_numbers(text) if (unit := _currency_at(text, found)) is not None}
+        amounts = {unit for number in find_numbers(text) if (unit := _currency_at(text, number)) is not None}
         for mark in _MARK.finditer(text):
             currency, (start, end) = marked(mark), mark.span()
             if _WEIGHT.match(mark[0]) or (currency in headings and currency in amounts):

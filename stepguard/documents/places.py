@@ -30,11 +30,11 @@ class Place:
     def all_of(cls, document: str, spans: Iterable[tuple[int, int]]) -> tuple[Place, ...]:
         """The places of spans of a document, in their order."""
         lines = [at for at, char in enumerate(document) if char == "\n"]
-        found: list[Place] = []
+        places: list[Place] = []
         for start, end in spans:
             around = document[max(start - _SNIPPET, 0) : min(end, start + 10 * _SNIPPET) + _SNIPPET]
-            found.append(cls(start, end - start, bisect_left(lines, start) + 1, " ".join(around.split())))
-        return tuple(found)
+            places.append(cls(start, end - start, bisect_left(lines, start) + 1, " ".join(around.split())))
+        return tuple(places)
 
     def __str__(self) -> str:
         return f"line {self.line}, character {self.offset}: {self.snippet!r}"

@@ -129,8 +129,8 @@ class Heads:
                 if in_data or not heads or heads[-1].delimiter != "|":  # AsciiDoc has a blank line below its heads
                     heads, in_data = [], False
             elif len(line) <= _LONGEST and not _DIGIT.search(_YEARS.sub("", line)):
-                if found := _CAPTION.search(line) or _HEADING.match(line):
-                    caption = Head.read(found[0]) or caption
+                if match := _CAPTION.search(line) or _HEADING.match(line):
+                    caption = Head.read(match[0]) or caption
                 row = _row(line)
                 if row is not None:
                     if in_data and sum(bool(cell.text.strip()) for cell in row.cells) > 1:
@@ -179,7 +179,7 @@ def _label(front: str) -> Head | None:
     if _LABELLED.search(front) is None:
         return None
     label = _NUMBER_BEFORE.split(front)[-1]
-    parts = [found[0] for pattern in (_IN_BRACKETS, _CAPTION, _ZEROS) for found in pattern.finditer(label)]
+    parts = [match[0] for pattern in (_IN_BRACKETS, _CAPTION, _ZEROS) for match in pattern.finditer(label)]
     heads = _heads([part for part in parts if not _RATED.search(part)])
     return next((head for head in heads if head.power), None)
 

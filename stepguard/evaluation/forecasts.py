@@ -24,18 +24,22 @@ def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, An
         return []
     told: list[dict[str, Any]] = []
     for length in plan.cells:
-        runs = [each for each in outcomes if (each.arm, each.length) == (GUARD, length) and each.error is None]
+        runs = [
+            outcome
+            for outcome in outcomes
+            if (outcome.arm, outcome.length) == (GUARD, length) and outcome.error is None
+        ]
         if not runs:
             continue
         procedure = plan.family.make(runs[0].seed, length).procedure
         expected = forecast(procedure, profile, segments=plan.options.settings().segments)
-        spent = {name: sum(getattr(each, name) for each in runs) / len(runs) for name in _MEASURES}
+        spent = {name: sum(getattr(run, name) for run in runs) / len(runs) for name in _MEASURES}
         told.append(
             {
                 "length": length,
                 "n": len(runs),
                 "forecast": {**{name: getattr(expected, name) for name in _MEASURES}, "success": expected.success},
-                "spent": {**spent, "success": sum(each.verified for each in runs) / len(runs)},
+                "spent": {**spent, "success": sum(run.verified for run in runs) / len(runs)},
             }
         )
     return told

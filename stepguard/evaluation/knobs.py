@@ -44,7 +44,7 @@ def split_names(text: str) -> list[str]:
     pieces: list[str] = _ITEM.findall(text)
     if ",".join(pieces) != text:
         pieces = [text]
-    return [each.strip() for each in pieces if each.strip()]
+    return [piece.strip() for piece in pieces if piece.strip()]
 
 
 class Named:

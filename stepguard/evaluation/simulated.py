@@ -43,10 +43,10 @@ class _UpToAnswer:
     def complete(self, request: Request) -> Completion:
         completion = self._model.complete(request)
         rows, ends, _ = (completion.text or "").rpartition("\nAnswer: ")
-        found = [row for row in rows.split("\n") if row.startswith(f"{self._answer} = ")]
-        if request.reply_format is not None or not ends or not found:
+        lines = [row for row in rows.split("\n") if row.startswith(f"{self._answer} = ")]
+        if request.reply_format is not None or not ends or not lines:
             return completion
-        return replace(completion, text=f"{rows}{ends}{found[-1].rpartition(' = ')[2]}")
+        return replace(completion, text=f"{rows}{ends}{lines[-1].rpartition(' = ')[2]}")
 
     async def acomplete(self, request: Request) -> Completion:
         return self.complete(request)

@@ -136,13 +136,13 @@ class Canonical:
         self._work += len(left) * len(right)
         if self._work > _MAX_WORK:
             raise TooBig
-        found: Polynomial = {}
+        polynomial: Polynomial = {}
         for one, factor in left.items():
             for other, second in right.items():
                 monomial, number = _joined(one, other)
-                value = found.get(monomial, 0) + factor * second * number
-                found[monomial] = value
-        kept = {monomial: exact(value) for monomial, value in found.items() if value}
+                value = polynomial.get(monomial, 0) + factor * second * number
+                polynomial[monomial] = value
+        kept = {monomial: exact(value) for monomial, value in polynomial.items() if value}
         if len(kept) > _MAX_TERMS or any(_bits(value) > _MAX_BITS for value in kept.values()):
             raise TooBig
         return kept
@@ -239,8 +239,10 @@ class Canonical:
             return Quotient(_constant(-number if number < 0 else number), _constant(1))
         if function == "log" and number == 1:
             return Quotient({}, _constant(1))
-        found = _unknown(f"{function}({self._text(argument)})")
-        return found if sign == 1 else Quotient({key: -value for key, value in found.over.items()}, found.under)
+        quotient = _unknown(f"{function}({self._text(argument)})")
+        return (
+            quotient if sign == 1 else Quotient({key: -value for key, value in quotient.over.items()}, quotient.under)
+        )
 
     def _text(self, form: Quotient) -> str:
         """A name for a quotient: equal only of quotients that are."""
@@ -288,10 +290,10 @@ def _joined(left: Monomial, right: Monomial) -> tuple[Monomial, Exact]:
     number = 1
     for name, power in right:
         power += powers.get(name, 0)
-        found = _PRIME_ROOT.match(name)
-        if found:
-            whole, power = divmod(power, int(found[2]))
-            number *= int(found[1]) ** whole
+        match = _PRIME_ROOT.match(name)
+        if match:
+            whole, power = divmod(power, int(match[2]))
+            number *= int(match[1]) ** whole
         powers[name] = power
     return tuple(sorted((name, power) for name, power in powers.items() if power)), number
 

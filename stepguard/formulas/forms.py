@@ -143,8 +143,8 @@ def _unreduced(node: Formula) -> str | None:
         case Sum(terms) if sum(map(is_number, terms)) > 1:
             return f"the numbers in {_short(node)} are not added up"
         case Product(factors):
-            over = [each for each in factors if not _divides(each)]
-            under = [each.base for each in factors if isinstance(each, PowerOf) and _divides(each)]
+            over = [factor for factor in factors if not _divides(factor)]
+            under = [factor.base for factor in factors if isinstance(factor, PowerOf) and _divides(factor)]
             above, below = (
                 [each.value for each in part if isinstance(each, Number) and each.value not in (1, -1)]
                 for part in (over, under)
@@ -193,10 +193,11 @@ def _operations(tree: Formula) -> int:
         case Product(factors):
             if is_number(tree):
                 return 0
-            divisors = [each for each in factors if isinstance(each, PowerOf) and each.exponent == Number(-1)]
+            divisors = [factor for factor in factors if isinstance(factor, PowerOf) and factor.exponent == Number(-1)]
             one = factors[0] == Number(1) and bool(divisors)
             inner = sum(
-                _operations(each.base if each in divisors and isinstance(each, PowerOf) else each) for each in factors
+                _operations(factor.base if factor in divisors and isinstance(factor, PowerOf) else factor)
+                for factor in factors
             )
             return len(factors) - 1 - one + inner + (one and len(factors) > 1)
         case PowerOf(base, exponent):

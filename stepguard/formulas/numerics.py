@@ -236,8 +236,8 @@ def _general_power(base: Value, exponent: Interval) -> Value:
 def _exp(value: Value) -> Value:
     if value == 0:
         return 1
-    found = _monotone(math.exp, enclose(value))
-    return Interval(max(found.low, 0.0), found.high)
+    interval = _monotone(math.exp, enclose(value))
+    return Interval(max(interval.low, 0.0), interval.high)
 
 
 def _log(value: Value) -> Value:

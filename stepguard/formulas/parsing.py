@@ -319,10 +319,10 @@ class FormulaParser:
         self.at += 1
         groups = self._group(), self._group()
         behind, self.at, self.depth = self.at, start, depth
-        if not all(isinstance(each, Number) and type(each.value) is int for each in groups):
-            plain = all(isinstance(node, Number | Sum | Product | PowerOf) for each in groups for node in walk(each))
+        if not all(isinstance(group, Number) and type(group.value) is int for group in groups):
+            plain = all(isinstance(node, Number | Sum | Product | PowerOf) for group in groups for node in walk(group))
             return (0, 1, behind) if plain and not any(map(_rooted, groups)) else None
-        over, under = (each.value for each in groups if isinstance(each, Number))
+        over, under = (group.value for group in groups if isinstance(group, Number))
         return over, under, behind
 
     def _symbol(self, token: Token) -> Formula:

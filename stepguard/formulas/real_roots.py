@@ -136,7 +136,7 @@ def isolate_roots(polynomial: Sequence[int]) -> tuple[RealRoot, ...]:
         return ()
     chain = _sturm(held)
     bound = Fraction(1 + max(abs(value) for value in held[:-1]) // abs(held[-1]) + 1)
-    found: list[RealRoot] = []
+    real_roots: list[RealRoot] = []
     pending = [(-bound, bound)]
     steps = 0
     while pending:
@@ -148,13 +148,13 @@ def isolate_roots(polynomial: Sequence[int]) -> tuple[RealRoot, ...]:
         if count == 0:
             continue
         if count == 1 and sign_of(held, high) == 0:
-            found.append(RealRoot(held, high, high))
+            real_roots.append(RealRoot(held, high, high))
         elif count == 1 and sign_of(held, low) != 0:
-            found.append(RealRoot(held, low, high))
+            real_roots.append(RealRoot(held, low, high))
         else:
             middle = (low + high) / 2
             pending += [(middle, high), (low, middle)]
-    return tuple(found)
+    return tuple(real_roots)
 
 
 def _count(chain: Sequence[Coefficients], low: Fraction, high: Fraction) -> int:
@@ -163,7 +163,7 @@ def _count(chain: Sequence[Coefficients], low: Fraction, high: Fraction) -> int:
 
 
 def _variations(chain: Sequence[Coefficients], at: Fraction) -> int:
-    signs = [sign for each in chain if (sign := sign_of(each, at))]
+    signs = [sign for coefficients in chain if (sign := sign_of(coefficients, at))]
     return sum(one != other for one, other in pairwise(signs))
 
 

@@ -22,7 +22,7 @@ _TOLERANCE: Final = 1e-6  # a zero this near to a known one is that one
 
 def missed_solution(tree: Formula, variable: str, known: Sequence[Formula]) -> float | None:
     """About where a formula seems to be zero besides the known places, None where it does not seem to be."""
-    places = [place for each in known if (place := _place(each)) is not None]
+    places = [place for formula in known if (place := _place(formula)) is not None]
     # An odd shift keeps the grid off the numbers that solutions usually are.
     grid = [Fraction(step, _PER_UNIT) + Fraction(1, 1009) for step in range(-_REACH * _PER_UNIT, _REACH * _PER_UNIT)]
     signs = [(at, _sign(tree, variable, at)) for at in grid]

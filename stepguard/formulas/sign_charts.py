@@ -123,8 +123,8 @@ def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None
     if len(absolutes) > _MAX_ABSOLUTES:
         raise TooBig
     parts: list[_Part] = []
-    for each in absolutes:
-        part = _part(each, variable)
+    for absolute in absolutes:
+        part = _part(absolute, variable)
         if part is None:
             return None
         parts.append(part)

@@ -81,7 +81,9 @@ def parser_of(
     text: str, tokens: Sequence[Token], declared: Iterable[str], known: Iterable[str] | None
 ) -> FormulaParser:
     end = Token("end", "", tokens[-1].end, tokens[-1].end) if tokens else Token("end", "", 0, 0)
-    return FormulaParser(text, (*(each for each in tokens if each.kind != "end"), end), declared=declared, known=known)
+    return FormulaParser(
+        text, (*(token for token in tokens if token.kind != "end"), end), declared=declared, known=known
+    )
 
 
 def read_relation(parser: FormulaParser) -> Relation | Formula:
@@ -189,7 +191,7 @@ def _without_list_commas(tokens: Sequence[Token]) -> list[Token]:
 
 def _named_set(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
     """What stands behind ``x =`` where that is a set in braces."""
-    if len(tokens) > 3 and tokens[0].text == variable and [each.text for each in tokens[1:3]] == ["=", "{"]:
+    if len(tokens) > 3 and tokens[0].text == variable and [token.text for token in tokens[1:3]] == ["=", "{"]:
         return tokens[2:]
     return tokens
 
@@ -251,7 +253,7 @@ def parse_systems(
             alternatives = parts
     if len(alternatives) > MAX_ITEMS:
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
-    return tuple(_assignment(each, text, variables, declared, known) for each in alternatives)
+    return tuple(_assignment(alternative, text, variables, declared, known) for alternative in alternatives)
 
 
 def _assignment(

@@ -125,7 +125,7 @@ def operations_of(
 
 def _keyed(function: Callable[..., object]) -> bool:
     try:
-        found = signature(function).parameters.get(KEY)
+        parameter = signature(function).parameters.get(KEY)
     except (TypeError, ValueError):
         return False
-    return found is not None and found.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return parameter is not None and parameter.kind in (Parameter.KEYWORD_ONLY, Parameter.POSITIONAL_OR_KEYWORD)

@@ -199,7 +199,7 @@ class _Checker:
         known = state.known
         sources = {name: Input(name, known[name]) for name in step.reads if name in known}
         found = step.type
-        plain = not step.rich and all(each.type.scalar for each in sources.values()) and step.type.scalar
+        plain = not step.rich and all(source.type.scalar for source in sources.values()) and step.type.scalar
         if step.expression is None or plain:
             try:
                 found = check_operands(step, sources).type

@@ -391,9 +391,9 @@ def _read_examples(
     examples = tuple(map(Example.of, listed(given, f"step {id!r}: examples", "[Example({'c': 'Lyon'}, 'France')]")))
     if examples and tree is not None:
         raise ProcedureError(f"step {id!r}: a step with an expression needs no examples: it says what to do", step=id)
-    for each in examples:
+    for example in examples:
         try:
-            kind.accept(each.value)
+            kind.accept(example.value)
         except ValueRefused as error:
             raise ProcedureError(f"step {id!r}: the value of an example is no {kind}: {error}", step=id) from None
     return examples

@@ -141,7 +141,7 @@ def asked_option(step: Step) -> str | None:
     if step.origin is None or step.type.kind != "boolean" or step.instruction is None:
         return None
     options, asked = step.origin.step.type.options, step.instruction
-    return next((each for each in options if asked.startswith(_WHETHER.format(each))), None)
+    return next((option for option in options if asked.startswith(_WHETHER.format(option))), None)
 
 
 def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:

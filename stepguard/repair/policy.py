@@ -194,7 +194,7 @@ class Repairs:
     def named(self, names: Iterable[str]) -> list[Rung]:
         """The rungs of the policy that go by these names, in the order in which they came to be used."""
         rungs: object = getattr(self._policy, "rungs", ())
-        known = [each for each in rungs if isinstance(each, Rung)] if isinstance(rungs, Iterable) else []
+        known = [rung for rung in rungs if isinstance(rung, Rung)] if isinstance(rungs, Iterable) else []
         used: list[Rung] = []
         for name in names:
             # Somebody else errs once: who of two goes by the same name is told by that.

@@ -38,13 +38,13 @@ class Mask:
     """
 
     def __init__(self, secrets: Iterable[str], *, spelled: bool = True, parts: bool = False) -> None:
-        known = sorted({each for each in secrets if len(each) >= SHORTEST}, key=len, reverse=True)
+        known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
         self._plain: Final = tuple(form for each in known for form in _encoded(each))
         patterns = [b"".join(map(_spelled, each)) for each in known if spelled and len(each) <= _LONGEST]
         if parts:
             shown = (re.escape(each[:_TELLING_LETTERS].encode()) for each in known if len(each) >= 4 * _TELLING_LETTERS)
             patterns.extend(_PART % each for each in shown)
-        self._patterns: Final = [re.compile(each) for each in patterns]
+        self._patterns: Final = [re.compile(pattern) for pattern in patterns]
         # A character may be written as \\u002d; what is shown in part is bounded by its pattern.
         self.reach: Final = max((16 * len(each) for each in known), default=0) + (1000 if parts else 0)
 

@@ -82,7 +82,7 @@ class KeptRuns:
             raise wrong_request("a list of runs takes a status, and a limit in digits", code="invalid_query")
         with ledger_problems():
             runs = await asyncio.to_thread(self.ledger.runs)
-        wanted = [each for each in runs if asked.get("status", each.status) == each.status]
+        wanted = [run for run in runs if asked.get("status", run.status) == run.status]
         return {"runs": [asdict(each) for each in wanted[: int(limit)]]}
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:

@@ -22,7 +22,7 @@ _OUTCOMES: Final = {"accepted": "good", "partly": "weak", "draft": "quiet"}
 
 def draw_spend(attempts: Sequence[Attempt], times: Sequence[float | None]) -> Child:
     """A curve of the tokens so far over the time, with its ends in words; nothing where there is no curve."""
-    spent = list(accumulate(each.usage.tokens for each in attempts))
+    spent = list(accumulate(attempt.usage.tokens for attempt in attempts))
     points = [(at, tokens) for at, tokens in zip(times, spent, strict=True) if at is not None]
     if len(points) < 2 or points[-1][1] == 0:
         return None
@@ -48,7 +48,7 @@ def _place(tokens: int, most: int) -> int:
 
 def list_calls(attempts: Sequence[Attempt], times: Sequence[float | None], page: int) -> Child:
     """One page of the calls, counted from 1, each with what came of it, why, and what was spent up to it."""
-    spent = sum(each.usage.tokens for each in attempts[: (page - 1) * CALLS])
+    spent = sum(attempt.usage.tokens for attempt in attempts[: (page - 1) * CALLS])
     entries = []
     for each, at in list(zip(attempts, times, strict=True))[(page - 1) * CALLS : page * CALLS]:
         spent += each.usage.tokens
@@ -61,8 +61,8 @@ def _call(attempt: Attempt, at: float | None, spent: int) -> Iterator[Html]:
     places = shorten(f"{steps[0]} to {steps[-1]}" if len(steps) > 1 else "".join(steps), _LONGEST)
     yield tag("span", f"Call {attempt.number} ({attempt.rung}), {places} ")
     yield tag("span", attempt.outcome, class_=f"badge {_OUTCOMES.get(attempt.outcome, 'bad')}")
-    for each in attempt.deviations:
-        yield tag("span", _words(each), class_="note")
+    for deviation in attempt.deviations:
+        yield tag("span", _words(deviation), class_="note")
     if attempt.error is not None:
         yield tag("span", shorten(attempt.error, 300), class_="note")
     written = "" if at is None else f", {time_text(at)}"

@@ -252,9 +252,9 @@ def _place_of(run: RunSummary) -> str:
 def _days(runs: Sequence[RunSummary]) -> Child:
     """What the runs have spent, by the days on which they were begun."""
     counts, calls, tokens = Counter[int](), Counter[int](), Counter[int]()
-    for each in runs:
-        day = int(each.started // _SECONDS_OF_DAY)
-        counts[day], calls[day], tokens[day] = counts[day] + 1, calls[day] + each.calls, tokens[day] + each.tokens
+    for run in runs:
+        day = int(run.started // _SECONDS_OF_DAY)
+        counts[day], calls[day], tokens[day] = counts[day] + 1, calls[day] + run.calls, tokens[day] + run.tokens
     if not counts:
         return None
     names = "Day of the start", "Runs", "Model calls", "Tokens"
@@ -270,7 +270,7 @@ def _days(runs: Sequence[RunSummary]) -> Child:
 
 
 def _sum_of(runs: Sequence[RunSummary]) -> str:
-    calls, tokens = sum(each.calls for each in runs), sum(each.tokens for each in runs)
+    calls, tokens = sum(run.calls for run in runs), sum(run.tokens for run in runs)
     return f"{len(runs):,} run{'' if len(runs) == 1 else 's'}, model calls: {calls:,}, tokens: {tokens:,}"
 
 

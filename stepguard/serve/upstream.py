@@ -274,4 +274,4 @@ def response_headers(response: Any, *, as_it_is: bool) -> list[Header]:
     named = {each.strip().lower() for name, value in headers if name == "connection" for each in value.split(",")}
     unpacked = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
     dropped = _HOP | named | {"content-encoding"} | ({"content-length"} if unpacked or not as_it_is else set())
-    return [each for each in headers if each[0] not in dropped and not each[0].startswith("x-stepguard")]
+    return [header for header in headers if header[0] not in dropped and not header[0].startswith("x-stepguard")]

@@ -59,7 +59,7 @@ class SiteFacts:
         self.count += 1
         self.supports[done.support] += 1
         self.retried += done.tries > 1
-        self.kinds.update(each.kind for each in done.deviations)
+        self.kinds.update(deviation.kind for deviation in done.deviations)
         if len(self.examples) < _EXAMPLES:
             self.examples.append(done)
         elif (_retried(done) or self.supports[done.support] == 1) and len(self.notable) < _EXAMPLES:
@@ -267,7 +267,7 @@ def _retried(done: StepView) -> bool:
 
 def in_words(deviations: Iterable[Deviation]) -> list[str]:
     """Why replies were not accepted: kind and reason of each."""
-    return [f"{each.kind}: {shorten(each.reason, 300)}" for each in deviations]
+    return [f"{deviation.kind}: {shorten(deviation.reason, 300)}" for deviation in deviations]
 
 
 def _cost(view: ResultView) -> str:

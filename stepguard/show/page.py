@@ -251,7 +251,7 @@ class _Page:
         self._performers[step.performer] = None
         run = self._run
         facts = None if run is None else run.sites.get(site)
-        notes = [tag("span", each, class_="note") for each in checks_of(step)]
+        notes = [tag("span", check, class_="note") for check in checks_of(step)]
         parts: list[Child] = [tag("span", step_text(step), class_="says"), notes]
         if run is not None:
             if (approval := run.sites.get(f"{site}.approval")) is not None:

@@ -215,8 +215,8 @@ class _Drawing:
         kind = "step" if self._run is None or facts is not None or self._stopped(site) else "quiet"
         yield from self._lines(f"{rail}{self._signs.step} ", "    ", step_text(step), kind)
         below = f"{rail}{self._signs.rail if entered else self._signs.untaken}  "
-        for each in checks_of(step):
-            yield from self._lines(below, "  ", each, "quiet")
+        for check in checks_of(step):
+            yield from self._lines(below, "  ", check, "quiet")
         if self._run is None:
             return
         approval = self._run.sites.get(f"{site}.approval")

@@ -58,7 +58,7 @@ def checks_of(step: Step) -> tuple[str, ...]:
     """What checks a step beside its own formula, and what a step in words reads."""
     worded = step.formula is None and step.operation is None
     reads = (f"reads {', '.join(step.reads)}",) if worded and step.reads else ()
-    return tuple(shorten(each, 200) for each in (*reads, *map(_check_text, step.checks)))
+    return tuple(shorten(read, 200) for read in (*reads, *map(_check_text, step.checks)))
 
 
 def _check_text(check: object) -> str:
@@ -139,7 +139,7 @@ def how_accepted(done: StepView, performer: str = "model") -> str:
     if done.tries > 1:
         how += f", on try {done.tries}"
     if done.deviations:
-        how += f" after {', '.join(dict.fromkeys(each.kind for each in done.deviations))}"
+        how += f" after {', '.join(dict.fromkeys(deviation.kind for deviation in done.deviations))}"
     return how
 
 

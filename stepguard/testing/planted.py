@@ -106,12 +106,12 @@ class _Planting:
 
     def shows(self, found: Sequence[Deviation]) -> bool:
         """Whether that is what was planted, where it was planted, and nothing else."""
-        if {each.kind for each in found} != self._kinds:
+        if {deviation.kind for deviation in found} != self._kinds:
             return False
         if self._spoiling is None:
             return True
         plant = self._spoiling.plant
-        return any(each.kind == plant.failure and each.step in (plant.step, None) for each in found)
+        return any(deviation.kind == plant.failure and deviation.step in (plant.step, None) for deviation in found)
 
     def drafts(self) -> Iterator[Completion]:
         """Replies that may show it, the most natural first."""
@@ -228,11 +228,11 @@ def _wrong_values(step: Step, value: Value, time: int) -> Iterator[Value]:
 def _other_operands(work: str, time: int) -> Iterator[str]:
     """The working with another number in place of one of its own."""
     numbers = list(_DIGITS.finditer(work))
-    for found in numbers:
-        old = int(found[0])
-        for new in (old + time, old + 1000 * time, 10 ** len(found[0]) * 10 + time, 0, *(int(n[0]) for n in numbers)):
+    for number in numbers:
+        old = int(number[0])
+        for new in (old + time, old + 1000 * time, 10 ** len(number[0]) * 10 + time, 0, *(int(n[0]) for n in numbers)):
             if new != old:
-                yield f"{work[: found.start()]}{new}{work[found.end() :]}"
+                yield f"{work[: number.start()]}{new}{work[number.end() :]}"
 
 
 def _value_of(step: Step, work: str, otherwise: Value) -> Value:

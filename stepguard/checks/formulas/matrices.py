@@ -145,10 +145,10 @@ class _Algebra:
         if not matrices:
             return total(term for term in terms if not isinstance(term, tuple))
         first = matrices[0]
-        if len(matrices) != len(terms) or any(_shape(each) != _shape(first) for each in matrices):
+        if len(matrices) != len(terms) or any(_shape(matrix) != _shape(first) for matrix in matrices):
             raise Unusable("only matrices of one shape can be added")
         return tuple(
-            tuple(total(each[row][column] for each in matrices) for column in range(len(first[0])))
+            tuple(total(matrix[row][column] for matrix in matrices) for column in range(len(first[0])))
             for row in range(len(first))
         )
 
@@ -158,8 +158,8 @@ class _Algebra:
         if not matrices:
             return scale
         found = matrices[0]
-        for each in matrices[1:]:
-            found = _multiplied(found, each)
+        for matrix in matrices[1:]:
+            found = _multiplied(found, matrix)
         return found if scale == Number(1) else tuple(tuple(product((scale, entry)) for entry in row) for row in found)
 
     def _power(self, base: Matrix | Formula, exponent: Formula) -> Matrix | Formula:

@@ -278,7 +278,7 @@ def _profile(name: str | None, *, simulated: bool) -> tuple[str, ModelSlips]:
 def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | None) -> None:
     from stepguard.errors import ReplyMissing
 
-    missing = [each for each in outcomes if each.error is not None and ReplyMissing.__name__ in each.error]
+    missing = [outcome for outcome in outcomes if outcome.error is not None and ReplyMissing.__name__ in outcome.error]
     if missing:
         first = missing[0]
         raise ReplyMissing(

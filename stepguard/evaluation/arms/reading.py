@@ -85,21 +85,21 @@ def read_run(task: Task, text: str) -> TranscriptReading:
     if audited.answer is not None:
         lenient = audited.answer.value
         strict = lenient if audited.answer.strict else None
-    elif not any(each.kind == "missing_answer" for each in audited.findings):
+    elif not any(finding.kind == "missing_answer" for finding in audited.findings):
         strict = lenient = own  # a reply in JSON: its last step is the answer
     else:
         strict = _read_value(steps[task.procedure.answer].type, spoken.strip())
         lenient = strict if strict is not None else own
     kinds = {each.step: each.kind for each in audited.steps if each.verdict == "wrong"}
     worked = {step.id for step in task.procedure.steps if step.expression is not None} & _worked(spoken)
-    wrong = any(each.kind == "wrong_answer" for each in audited.findings)
+    wrong = any(finding.kind == "wrong_answer" for finding in audited.findings)
     sound = not wrong and all(each.verdict in ("right", "not_judged") for each in audited.steps)
     sound = sound and any(each.verdict == "right" for each in audited.steps)
     return TranscriptReading(
         strict=strict,
         lenient=lenient,
         values=values,
-        deviations=dict(Counter(each.kind for each in audited.findings)),
+        deviations=dict(Counter(finding.kind for finding in audited.findings)),
         slips={name: (kinds.get(name) if name in worked else None) or "wrong" for name in _slips(task, values)},
         sound=sound,
         proved=sound and all(each.verdict == "right" for each in audited.steps),

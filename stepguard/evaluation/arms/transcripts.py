@@ -130,33 +130,38 @@ class ResampledChains(Named):
         """See `Arm.run`."""
         request = chain_request(task, options)
         sent: list[Sent] = []
-        found: list[TranscriptReading] = []
+        transcript_readings: list[TranscriptReading] = []
         for number in range(self.k):
             drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
             sent.append(await _ask_for_transcript(task, backend, drawn, options))
-            found.append(read_run(task, sent[-1].text))
-            if self.checked and found[-1].sound:
-                made = outcome_of(self.name, task, sent, found[-1])
-                if not found[-1].proved:  # some of its steps have no check
+            transcript_readings.append(read_run(task, sent[-1].text))
+            if self.checked and transcript_readings[-1].sound:
+                made = outcome_of(self.name, task, sent, transcript_readings[-1])
+                if not transcript_readings[-1].proved:  # some of its steps have no check
                     return replace(made, status="unverified")
                 return replace(
-                    made, status="verified", verified=True, silent_errors=int(not all(found[-1].right(task)))
+                    made,
+                    status="verified",
+                    verified=True,
+                    silent_errors=int(not all(transcript_readings[-1].right(task))),
                 )
         if self.checked:
-            last = outcome_of(self.name, task, sent, found[-1])
+            last = outcome_of(self.name, task, sent, transcript_readings[-1])
             failed = last.error is not None
             status = "error" if failed else "abstained"
             return replace(
                 last, right=False, right_lenient=False, abstained=not failed, status=status,
                 authors=authors_scores(task, {}),
             )  # fmt: skip
-        chosen = _most(found)
-        return outcome_of(self.name, task, sent, found[chosen], chosen=chosen)
+        chosen = _most(transcript_readings)
+        return outcome_of(self.name, task, sent, transcript_readings[chosen], chosen=chosen)
 
 
 def _most(found: Sequence[TranscriptReading]) -> int:
     """The first chain with the answer that most chains give."""
-    votes = Counter(repr(each.lenient) for each in found if each.lenient is not None)
+    votes = Counter(
+        repr(transcript_reading.lenient) for transcript_reading in found if transcript_reading.lenient is not None
+    )
     if not votes:
         return 0
     chosen = votes.most_common(1)[0][0]  # of those that are equally often the first one

@@ -111,15 +111,15 @@ class Reworded:
         *prefix, question = request.messages
         match self.decision:
             case "instructions":
-                return tuple(each for each in request.messages if each.role != "system")
+                return tuple(message for message in request.messages if message.role != "system")
             case "demonstration":
                 return (*(each for each in prefix if each.role == "system"), question)
             case "names":
                 return tuple(map(_placed, request.messages))
             case "operands":
-                return tuple(_changed(each, _RESTATED) for each in request.messages)
+                return tuple(_changed(message, _RESTATED) for message in request.messages)
             case "values":
-                return tuple(_changed(each, _LIST) for each in request.messages)
+                return tuple(_changed(message, _LIST) for message in request.messages)
             case "excerpt":
                 whole = describe_steps(self.procedure.steps, {}).partition("\nSteps:\n")[2]
                 text = f"The whole procedure:\n{whole}\n\nCarry out these steps of it now.\n{question.content}"

@@ -198,14 +198,14 @@ def _statement(steps: Sequence[Step], values: Mapping[str, Value], asked: str | 
 def _demonstration(procedure: Procedure) -> Demonstration:
     """The kinds of steps that the procedure has, done right: the steps that the guard's prompts demonstrate with."""
     examples = example_steps(map(demonstrated_kind, procedure.steps))
-    steps = [each.step for each in examples]
+    steps = [example.step for example in examples]
     at = -1 if _answer_step(procedure) is None or len(steps) == 1 else -2
     asked = None if _answer_step(procedure) is None else steps[at].id
     state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _names_read(steps) if name in EXAMPLE_VALUES}
     question = _statement(steps, state, asked)
     rows: list[str] = []
     shown: list[str] = []
-    for step, words in ((each.step, each.value) for each in examples):
+    for step, words in ((example.step, example.value) for example in examples):
         if step.expression is None:
             work = ", ".join(f"{name} is {show_value(state[name])}" for name in step.reads)
             state[step.id] = step.type.read(words)

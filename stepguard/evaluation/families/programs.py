@@ -175,19 +175,21 @@ class _Attempt:
         # A value that is about to leave the window must be read now.
         due = [each for each in self.unread if each == window[0] and len(self.names) >= self.shape.look_back]
         idle = bool(self.idle_left and left_over and not due) and self.chance.random() * left_over < self.idle_left
-        found = self._idle(name, window) if idle else self._feeding(name, window, due, last=not left_over)
-        if found is None:
+        instruction = self._idle(name, window) if idle else self._feeding(name, window, due, last=not left_over)
+        if instruction is None:
             return False
-        self.values[name] = self._result(found)
+        self.values[name] = self._result(instruction)
         self.names.append(name)
-        self.instructions.append(found)
+        self.instructions.append(instruction)
         if idle:
             self.idle.add(name)
             self.idle_left -= 1
         else:
-            self.unread = [each for each in self.unread if each not in found.reads or found.sign == "/"] + [name]
+            self.unread = [each for each in self.unread if each not in instruction.reads or instruction.sign == "/"] + [
+                name
+            ]
             if self.shape.coherent:
-                self._settle(found)
+                self._settle(instruction)
         return True
 
     def _idle(self, name: str, window: list[str]) -> Instruction | None:

@@ -117,7 +117,7 @@ class EndpointModel(ModelAPI):  # type: ignore[misc, unused-ignore]
             )
         schema = config.response_schema
         request = Request(
-            messages=tuple(_message(each) for each in input),
+            messages=tuple(_message(chat_message) for chat_message in input),
             reply_format=None if schema is None else _Schema(name=schema.name, text=_schema_text(schema)),
             temperature=config.temperature,
             max_tokens=config.max_tokens,

@@ -233,7 +233,7 @@ class InspectBackend:
             if form is None
             else ResponseSchema(name=RESPONSE_NAME, json_schema=json_schema(form), strict=True),
         )
-        messages = [_MESSAGES[each.role](content=each.content) for each in request.messages]
+        messages = [_MESSAGES[message.role](content=message.content) for message in request.messages]
         try:
             self.last = output = await self._model.generate(messages, config=config)
         except (LimitExceededError, UsageError) as error:
@@ -268,9 +268,9 @@ def _completion(output: ModelOutput) -> Completion:
         return Completion(None, None, usage=spent, model=output.model)
     reason, facts = output.stop_reason, output.metadata or {}
     parts = output.message.content_list
-    said = [each.text for each in parts if each.type == "text" and not each.refusal]
-    refused = [each.text for each in parts if each.type == "text" and each.refusal]
-    thought = [each.reasoning for each in parts if each.type == "reasoning"]
+    said = [part.text for part in parts if part.type == "text" and not part.refusal]
+    refused = [part.text for part in parts if part.type == "text" and part.refusal]
+    thought = [part.reasoning for part in parts if part.type == "reasoning"]
     known = None if reason == "unknown" else _FINISH_REASONS.get(reason, reason)
     return Completion(
         text="\n".join(said) if said else None,
@@ -278,8 +278,8 @@ def _completion(output: ModelOutput) -> Completion:
         refusal="\n".join(refused) or None,
         reasoning="\n".join(thought) or None,
         tool_calls=tuple(
-            ToolCall(each.function, each.parse_error or json.dumps(each.arguments))
-            for each in output.message.tool_calls or ()
+            ToolCall(tool_call.function, tool_call.parse_error or json.dumps(tool_call.arguments))
+            for tool_call in output.message.tool_calls or ()
         ),
         usage=spent,
         model=output.model,

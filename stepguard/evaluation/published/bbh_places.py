@@ -155,7 +155,7 @@ def counting(text: str, name: str) -> TaskDraft:
 
 def _sum(names: Sequence[str]) -> Solve:
     def solve(values: Mapping[str, Value]) -> Value:
-        return sum(int(str(values[each])) for each in names)
+        return sum(int(str(values[name])) for name in names)
 
     return solve
 

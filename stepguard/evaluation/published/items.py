@@ -130,7 +130,7 @@ def read_json(folder: Path, file: str, source: str) -> dict[str, str]:
         texts = json.loads(_bytes_of(folder, file, source).decode())
     except ValueError as error:
         raise ConfigError(f"{folder / file} is no JSON: {error}. {source}", option="data") from error
-    if not isinstance(texts, dict) or not all(isinstance(each, str) for each in texts.values()):
+    if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ConfigError(f"{folder / file} is one JSON object of texts. {source}", option="data")
     return texts
 

@@ -28,7 +28,7 @@ def counting(question: str, count: int) -> Cut:
     strings, parts = listed_behind(question, "Strings"), listed_behind(question, "Substrings")
 
     def rule(at: int) -> Callable[[Values], Value]:
-        return lambda values: tuple(each.count(parts[at]) for each in strings)
+        return lambda values: tuple(string.count(parts[at]) for string in strings)
 
     steps = tuple(
         CutStep(
@@ -156,7 +156,7 @@ def moving(question: str, count: int) -> Cut:
         before = f"place_{at}"
 
     def states(values: Sequence[Value]) -> list[State]:
-        places = [int(str(each)) for each in values]
+        places = [int(str(value)) for value in values]
         return ["-" * place + "x" + "-" * (len(row) - place - 1) for place in places]
 
     return Cut(inputs, tuple(steps), states, {"place": row.index("x")})
@@ -199,6 +199,8 @@ def stepping(question: str, count: int) -> Cut:
         before = steps[-1].id
 
     def states(values: Sequence[Value]) -> list[State]:
-        return [[str(each["letter"]), str(each["left"])] if isinstance(each, Record) else str(each) for each in values]
+        return [
+            [str(value["letter"]), str(value["left"])] if isinstance(value, Record) else str(value) for value in values
+        ]
 
     return Cut({"string": spaced(text), "start": f"letter {letter}, {left} moves left"}, tuple(steps), states)

@@ -23,7 +23,7 @@ from stepguard.language.values import Value
 
 def _grown(values: Sequence[Value]) -> list[State]:
     """What is there after each piece is added."""
-    return ["".join(close(each) for each in values[: at + 1]) for at in range(len(values))]
+    return ["".join(close(value) for value in values[: at + 1]) for at in range(len(values))]
 
 
 def _pieces(
@@ -99,7 +99,7 @@ def runs(question: str, count: int) -> Cut:
         asked.append((words, ("string", f"run_{at}"), run))
 
     def states(values: Sequence[Value]) -> list[State]:
-        return [[str(each) for each in values[: at + 1]] for at in range(len(values))]
+        return [[str(value) for value in values[: at + 1]] for at in range(len(values))]
 
     return _pieces(inputs, asked, lambda value, values: re.fullmatch(r"[01]_\d+", str(value)) is not None, states)
 

@@ -118,7 +118,7 @@ def splitting(question: str, count: int) -> Cut:
 
     return _LISTS.cut(
         [value_after(question, "String")],
-        [f"position {each}" for each in positions],
+        [f"position {position}" for position in positions],
         "Split where the letter of that position begins. Letters are counted from 0 over all pieces together. Write "
         "all pieces in order.",
         change,

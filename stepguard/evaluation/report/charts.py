@@ -210,18 +210,18 @@ def bars(title: str, rows: Sequence[Bar], *, identity: str) -> Html:
     Args:
         identity: makes the ids of the patterns unique in the document.
     """
-    left = 8 + _LETTER * min(12, max((len(each.name) for each in rows), default=0))
+    left = 8 + _LETTER * min(12, max((len(row.name) for row in rows), default=0))
     width = _WIDTH - left - 8
     drawn = [_patterns(identity)]
     at, group = 2.0, None
-    for each in rows:
-        if each.group != group:
-            group = each.group
+    for row in rows:
+        if row.group != group:
+            group = row.group
             at += 20
             drawn.append(_text(0, at - 6, group, class_="strong"))
-        drawn.append(_text(left - 6, at + 13, _short(each.name), anchor="end"))
-        total, x = sum(each.parts.values()), left
-        for name, count in each.parts.items():
+        drawn.append(_text(left - 6, at + 13, _short(row.name), anchor="end"))
+        total, x = sum(row.parts.values()), left
+        for name, count in row.parts.items():
             if not count:
                 continue
             wide = width * count / total
@@ -271,7 +271,7 @@ def key(name: str, *, identity: str) -> Html:
 
 def differences(title: str, rows: Sequence[Difference]) -> Html:
     """Differences with intervals around a line at zero."""
-    left = 10 + _LETTER * min(18, max((len(each.name) for each in rows), default=0))
+    left = 10 + _LETTER * min(18, max((len(row.name) for row in rows), default=0))
     right = _WIDTH - 16.0
 
     def x(value: float) -> float:
@@ -279,17 +279,17 @@ def differences(title: str, rows: Sequence[Difference]) -> Html:
 
     drawn: list[Html] = []
     at, group = 2.0, None
-    for each in rows:
-        if each.group != group:
-            group = each.group
+    for row in rows:
+        if row.group != group:
+            group = row.group
             at += 20
             drawn.append(_text(0, at - 6, group, class_="strong"))
-        low, high = (x(bound) for bound in each.interval)
+        low, high = (x(bound) for bound in row.interval)
         middle = at + 9
-        drawn.append(_text(left - 8, middle + 4, _short(each.name, 18), anchor="end"))
+        drawn.append(_text(left - 8, middle + 4, _short(row.name, 18), anchor="end"))
         ends = f"M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 4:.1f}v8M{high:.1f} {middle - 4:.1f}v8"
         drawn.append(tag("path", d=ends, class_="bar plain"))
-        box = {"x": x(each.value) - 4, "y": middle - 4, "width": 8, "height": 8}
+        box = {"x": x(row.value) - 4, "y": middle - 4, "width": 8, "height": 8}
         drawn.append(tag("rect", class_="mark plain", **box))
         at += 20
     ticks = (-1.0, -0.5, 0.0, 0.5, 1.0)

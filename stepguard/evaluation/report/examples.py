@@ -52,7 +52,7 @@ class TranscriptLine:
 
 def choose_guarded(outcomes: Iterable[Outcome]) -> Outcome | None:
     """The guarded run with most deviations that ended verified, else one that abstained, else any."""
-    guarded = [each for each in outcomes if each.arm == "guard" and any(each.texts)]
+    guarded = [outcome for outcome in outcomes if outcome.arm == "guard" and any(outcome.texts)]
     for wanted in (lambda each: each.verified, lambda each: each.abstained, lambda each: True):
         found = [each for each in guarded if wanted(each)]
         if found:
@@ -65,7 +65,7 @@ def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcom
 
     Free transcripts go before structured replies.
     """
-    found = [each for each in outcomes if _failed(each)]
+    found = [outcome for outcome in outcomes if _failed(outcome)]
     if not found:
         return None
 
@@ -171,7 +171,7 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
     if is_transcript(outcome) and same(found.strict, task.answer) != outcome.right:
         return None
     audited = audit(task.procedure, task.inputs, text)
-    at_line = {each.place.line: each for each in audited.steps if each.place is not None}
+    at_line = {step.place.line: step for step in audited.steps if step.place is not None}
     lines: list[TranscriptLine] = []
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         each = at_line.get(number)
@@ -189,7 +189,7 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
         else:
             judged: Literal["carried", "slip"] = "slip" if name in found.slips else "carried"
             lines.append(TranscriptLine(line, judged, name, f"right is {truth}"))
-    return lines, [each.step for each in audited.steps if each.place is None and each.step in task.truth]
+    return lines, [step.step for step in audited.steps if step.place is None and step.step in task.truth]
 
 
 def _transcript(outcome: Outcome) -> str:

@@ -115,7 +115,7 @@ class Study:
     def whole(self) -> bool:
         """Whether the right value of every step is known, so that it can be said of a run that every step is right."""
         outcomes = [each for cell in self.cells.values() for each in cell.outcomes]
-        return all(each.judged in (0, each.length) for each in outcomes)  # an arm may ask for no steps at all
+        return all(outcome.judged in (0, outcome.length) for outcome in outcomes)  # an arm may ask for no steps at all
 
     def of(self, arm: str) -> list[Cell]:
         """The cells of an arm, by length."""
@@ -182,7 +182,9 @@ def make_headline(study: Study) -> Headline:
     if GUARD not in study.arms:
         return _without_guard(study)
     naming, alarm = _silent(study)
-    rivals = [each for each in study.contrasts if each.first == GUARD and each.second in study.unguarded]
+    rivals = [
+        contrast for contrast in study.contrasts if contrast.first == GUARD and contrast.second in study.unguarded
+    ]
     if not rivals:
         cell = study.of(GUARD)[-1]
         right = share(cell.count(lambda each: each.right_lenient), cell.n)
@@ -190,8 +192,8 @@ def make_headline(study: Study) -> Headline:
         main = f"At {_steps(cell.length)} the guard ends {right} of the programs right (n = {cell.n})."
         rest = (f"{missing}, so there is nothing to compare it with.", _named_failures(study, cell.length), naming)
         return Headline(main, rest, alarm)
-    length = max(each.length for each in rivals)
-    at_length = [each for each in rivals if each.length == length]
+    length = max(rival.length for rival in rivals)
+    at_length = [rival for rival in rivals if rival.length == length]
     # Of arms that are equally good the one against which the guard looks least good.
     best = min(at_length, key=lambda each: (-each.second_right / each.paired.n, each.paired.interval[0]))
     alike = [
@@ -259,7 +261,7 @@ def _assisted(study: Study, length: int) -> str:
 
 def _silent(study: Study) -> tuple[str, bool]:
     outcomes = [each for cell in study.of(GUARD) for each in cell.outcomes]
-    silent, n = sum(each.silent_errors > 0 for each in outcomes), len(outcomes)
+    silent, n = sum(outcome.silent_errors > 0 for outcome in outcomes), len(outcomes)
     runs = "guarded run" if n == 1 else "guarded runs"
     lengths = "" if len(study.lengths) == 1 else ", all lengths together,"
     verb = "was" if silent == 1 or n == 1 else "were"

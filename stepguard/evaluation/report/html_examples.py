@@ -112,7 +112,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
             tag("tbody", rows, role="rowgroup"),
             role="table",
         ),
-        [tag("p", f"{_NO} {each.kind}: {cut(each.reason, _LINE)}", class_="bad-text") for each in others],
+        [tag("p", f"{_NO} {other.kind}: {cut(other.reason, _LINE)}", class_="bad-text") for other in others],
         tag("p", cut(attempt.error, _LINE), class_="bad-text") if attempt.error else None,
         tag("details", tag("summary", "request and reply as they were"), _messages(request), _raw(attempt.text or "")),
         class_="attempt" if accepted else "attempt bad",
@@ -137,10 +137,10 @@ def _committed(attempt: Attempt, steps: Sequence[Step]) -> set[str]:
 
 
 def _judged(attempt: Attempt, name: str, *, accepted: bool) -> Child:
-    found = [each for each in attempt.deviations if each.step == name]
+    deviations = [deviation for deviation in attempt.deviations if deviation.step == name]
     why = [
         tag("span", f"{_NO} {each.kind}", f": {cut(each.reason, _LINE)}" if each.reason else None, class_="bad-text")
-        for each in found
+        for each in deviations
     ]
     if accepted:
         return [tag("span", f"{_YES} accepted", class_="ok"), " " if why else None, why]

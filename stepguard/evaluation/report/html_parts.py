@@ -148,7 +148,7 @@ def _command(outcomes: Sequence[Outcome], studies: Sequence[Study], meta: Mappin
     else:
         words += ["--task", study.task, "--lengths", ",".join(map(str, study.lengths))]
     words += ["-n", ",".join(map(str, counts))]
-    words += ["--arms", ",".join(dict.fromkeys(each.arm for each in outcomes))]
+    words += ["--arms", ",".join(dict.fromkeys(outcome.arm for outcome in outcomes))]
     for option in ("profile", "segment", "retries", "seed", "concurrency"):
         if option in meta:
             words += [f"--{option}", str(meta[option])]

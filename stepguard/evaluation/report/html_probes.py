@@ -116,9 +116,9 @@ def _conditioning(outcomes: Sequence[Outcome]) -> Child:
 
 def _floor(outcomes: Sequence[Outcome]) -> Child:
     cells: dict[tuple[str, str, int], list[Outcome]] = {}
-    for each in outcomes:
-        if kind_of(each.arm) == "floor":
-            cells.setdefault((each.task, each.arm, each.length), []).append(each)
+    for outcome in outcomes:
+        if kind_of(outcome.arm) == "floor":
+            cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)
     rows: Rows = [
         (
             [

@@ -135,11 +135,11 @@ def _of(studies: Sequence[Study], study: Study, content: Sequence[Child]) -> lis
 
 
 def _headline(study: Study, *, several: bool) -> Child:
-    found = make_headline(study)
-    *rest, last = found.rest
+    headline = make_headline(study)
+    *rest, last = headline.rest
     return [
-        tag("p", f"{study.task}: " if several else None, found.main, class_="headline"),
-        tag("p", " ".join(rest), " " if rest else None, tag("span", last, class_="alarm" if found.alarm else None)),
+        tag("p", f"{study.task}: " if several else None, headline.main, class_="headline"),
+        tag("p", " ".join(rest), " " if rest else None, tag("span", last, class_="alarm" if headline.alarm else None)),
     ]
 
 
@@ -227,14 +227,14 @@ def _parts(study: Study) -> list[Child]:
     found: list[Child] = []
     if study.contrasts:
         rows = [
-            charts.Difference(f"{_name(each)}", _at(each), each.paired.difference, each.paired.interval)
-            for each in study.contrasts
+            charts.Difference(f"{_name(contrast)}", _at(contrast), contrast.paired.difference, contrast.paired.interval)
+            for contrast in study.contrasts
         ]
         title = "Differences in answers right, in percentage points with 95% intervals; the table has every number"
         groups: dict[str, list[tuple[Sequence[Child], bool]]] = {}
-        for each in study.contrasts:
-            groups.setdefault(_name(each), []).append((_contrast_row(each), False))
-        flat = any(_flat(each) for each in study.contrasts)
+        for contrast in study.contrasts:
+            groups.setdefault(_name(contrast), []).append((_contrast_row(contrast), False))
+        flat = any(_flat(contrast) for contrast in study.contrasts)
         caption = (
             "The same programs in both arms, answers read leniently. Rescued: right only in the first arm; harmed: "
             "right only in the second. Recovered: the part of the second arm's wrong answers that the first removes; "

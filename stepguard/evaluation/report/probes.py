@@ -43,14 +43,14 @@ class Conditioning:
 def conditioning(outcomes: Sequence[Outcome]) -> list[Conditioning]:
     """The probe of self-conditioning, from the outcomes of ``primed`` arms."""
     cells: dict[tuple[str, int, bool], dict[float, dict[int, tuple[int, int]]]] = {}
-    for each in outcomes:
-        read = read_name(each.arm)
-        if kind_of(each.arm) != "probe" or read is None or each.error is not None:
+    for outcome in outcomes:
+        read = read_name(outcome.arm)
+        if kind_of(outcome.arm) != "probe" or read is None or outcome.error is not None:
             continue
         rate = read[1].get("rate", 0.0)
         assert isinstance(rate, int | float)
-        cell = cells.setdefault((each.task, each.length, read[1].get("guarded") is True), {})
-        cell.setdefault(float(rate), {})[each.seed] = (each.steps_right, each.judged)
+        cell = cells.setdefault((outcome.task, outcome.length, read[1].get("guarded") is True), {})
+        cell.setdefault(float(rate), {})[outcome.seed] = (outcome.steps_right, outcome.judged)
     return [
         Conditioning(
             *key,
@@ -104,11 +104,11 @@ def _slope(cell: dict[float, list[tuple[int, int]]]) -> float | None:
 def knowing(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     """For each unguarded arm and length: slips, and the share of them that knew what to do."""
     cells: dict[tuple[str, str, int], list[int]] = {}
-    for each in outcomes:
-        if kind_of(each.arm) == "unguarded" and each.slips:
-            counts = cells.setdefault((each.task, each.arm, each.length), [0, 0])
-            counts[0] += each.slips
-            counts[1] += each.misdone
+    for outcome in outcomes:
+        if kind_of(outcome.arm) == "unguarded" and outcome.slips:
+            counts = cells.setdefault((outcome.task, outcome.arm, outcome.length), [0, 0])
+            counts[0] += outcome.slips
+            counts[1] += outcome.misdone
     return [
         {
             "task": task,
@@ -130,9 +130,9 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     exp(-n p (1 - c)); the prediction is what is missing to 1.
     """
     cells: dict[tuple[str, str, int], list[Outcome]] = {}
-    for each in outcomes:
-        if kind_of(each.arm) == "guarded" and each.arm.startswith("guard"):
-            cells.setdefault((each.task, each.arm, each.length), []).append(each)
+    for outcome in outcomes:
+        if kind_of(outcome.arm) == "guarded" and outcome.arm.startswith("guard"):
+            cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)
     rows: list[dict[str, Any]] = []
     for (task, arm, length), found in cells.items():
         claims, wrong = sum(each.claims for each in found), sum(each.wrong_claims for each in found)

@@ -63,19 +63,19 @@ def _compared(
 
 def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
     n = len(found)
-    right = sum(each.right for each in found)
-    lenient = sum(each.right_lenient for each in found)
-    judged = sum(each.judged for each in found)
-    steps = sum(each.length for each in found)
-    traces = sum(each.trace_right for each in found) if judged == steps else None
-    errors = sum(each.error is not None for each in found)
-    silent = sum(each.silent_errors for each in found)
+    right = sum(outcome.right for outcome in found)
+    lenient = sum(outcome.right_lenient for outcome in found)
+    judged = sum(outcome.judged for outcome in found)
+    steps = sum(outcome.length for outcome in found)
+    traces = sum(outcome.trace_right for outcome in found) if judged == steps else None
+    errors = sum(outcome.error is not None for outcome in found)
+    silent = sum(outcome.silent_errors for outcome in found)
     deviations: Counter[str] = Counter()
     assisted: Counter[str] = Counter()
-    for each in found:
-        deviations.update(each.deviations)
-        assisted.update(each.assisted)
-    prompts = sum(each.input_tokens for each in found)
+    for outcome in found:
+        deviations.update(outcome.deviations)
+        assisted.update(outcome.assisted)
+    prompts = sum(outcome.input_tokens for outcome in found)
     return {
         "arm": arm,
         "task": task,
@@ -88,28 +88,30 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
         "accuracy_without_errors": right / (n - errors) if n > errors else None,
         "trace_accuracy": None if traces is None else traces / n,
         "trace_interval": None if traces is None else list(wilson(traces, n)),
-        "step_accuracy": sum(each.steps_right for each in found) / judged if judged else None,
-        "step_interval": list(clustered([(each.steps_right, each.judged) for each in found])) if judged else None,
-        "prefix": sum(each.prefix for each in found) / n,
+        "step_accuracy": sum(outcome.steps_right for outcome in found) / judged if judged else None,
+        "step_interval": list(clustered([(outcome.steps_right, outcome.judged) for outcome in found]))
+        if judged
+        else None,
+        "prefix": sum(outcome.prefix for outcome in found) / n,
         "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
-        "verified": sum(each.verified for each in found) / n,
-        "checked": sum(each.status == "checked" for each in found) / n,
-        "abstained": sum(each.abstained for each in found) / n,
+        "verified": sum(outcome.verified for outcome in found) / n,
+        "checked": sum(outcome.status == "checked" for outcome in found) / n,
+        "abstained": sum(outcome.abstained for outcome in found) / n,
         "silent_errors": silent,
         "silent_errors_interval": list(wilson(silent, n)),
         "silent_errors_bound": upper_bound(silent, n),
         "errors": errors,
-        "no_answer": sum(each.status in ("no_answer", "truncated") for each in found),
-        "calls": sum(each.calls for each in found),
+        "no_answer": sum(outcome.status in ("no_answer", "truncated") for outcome in found),
+        "calls": sum(outcome.calls for outcome in found),
         "input_tokens": prompts,
-        "output_tokens": sum(each.output_tokens for each in found),
-        "cached_tokens": sum(each.cached_tokens for each in found),
-        "cached_share": sum(each.cached_tokens for each in found) / prompts if prompts else None,
+        "output_tokens": sum(outcome.output_tokens for outcome in found),
+        "cached_tokens": sum(outcome.cached_tokens for outcome in found),
+        "cached_share": sum(outcome.cached_tokens for outcome in found) / prompts if prompts else None,
         "assisted": dict(sorted(assisted.items())),
-        "seconds": round(sum(each.seconds for each in found), 3),
+        "seconds": round(sum(outcome.seconds for outcome in found), 3),
         "deviations": dict(sorted(deviations.items())),
-        **({"authors": _authors(found)} if any(each.authors for each in found) else {}),
-        "served_by": sorted({name for each in found for name in each.served_by}),
+        **({"authors": _authors(found)} if any(outcome.authors for outcome in found) else {}),
+        "served_by": sorted({name for outcome in found for name in outcome.served_by}),
         **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
     }
 
@@ -117,8 +119,8 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
 def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """The authors' measures: means with intervals, Wilson's where every value is 0 or 1."""
     told: dict[str, dict[str, Any]] = {}
-    for name in dict.fromkeys(name for each in found for name in each.authors):
-        values = [each.authors.get(name, 0.0) for each in found]
+    for name in dict.fromkeys(name for outcome in found for name in outcome.authors):
+        values = [outcome.authors.get(name, 0.0) for outcome in found]
         if all(value in (0.0, 1.0) for value in values):
             interval = wilson(int(sum(values)), len(values))
         else:
@@ -129,14 +131,14 @@ def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
 
 def _score(found: Sequence[Outcome], weight: int) -> float:
     """The share right minus `weight` times the share wrong: no answer costs nothing, a wrong one does."""
-    right = sum(each.right_lenient for each in found)
-    wrong = sum(not each.right_lenient and end_of(each) == "wrong" for each in found)
+    right = sum(outcome.right_lenient for outcome in found)
+    wrong = sum(not outcome.right_lenient and end_of(outcome) == "wrong" for outcome in found)
     return (right - weight * wrong) / len(found)
 
 
 def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
-    return price.of(Usage(**{name: sum(getattr(each, name) for each in found) for name in names}))
+    return price.of(Usage(**{name: sum(getattr(outcome, name) for outcome in found) for name in names}))
 
 
 def _paired(

@@ -319,7 +319,7 @@ class ProcedureBuilder:
             instruction=content.words,
             **{
                 "performer": _PERFORMERS.get(content.kind, content.kind),
-                "checks": [self._check(each, raw.line) for each in raw.checks],
+                "checks": [self._check(check, raw.line) for check in raw.checks],
                 **options,
                 **raw.options,
             },

@@ -68,7 +68,7 @@ class Layout(PostLex):
                     raise ProcedureError(f"nested deeper than {MAX_DEPTH} levels", line=token.line)
             elif kind in _CLOSING and brackets:
                 brackets.pop()
-            elif kind in ("NUMBER", "PERCENT") and "," in token and any(each != "group" for each in brackets):
+            elif kind in ("NUMBER", "PERCENT") and "," in token and any(bracket != "group" for bracket in brackets):
                 raise ProcedureError(
                     f"digits grouped by a comma in {token!s} among values that commas separate: leave the comma out",
                     line=token.line,

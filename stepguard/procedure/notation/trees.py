@@ -202,7 +202,7 @@ class Trees(Transformer[Token, Any]):
         return TitleLine(children[0].line, text)
 
     def inputs(self, children: list[Any]) -> InputsBlock:
-        return InputsBlock(children[0].line, tuple(each for each in children[1:] if each is not None))
+        return InputsBlock(children[0].line, tuple(child for child in children[1:] if child is not None))
 
     def input(self, children: list[Any]) -> InputLine:
         name, kind, default = children
@@ -229,7 +229,7 @@ class Trees(Transformer[Token, Any]):
         return str(name), None if kind is None else str(kind)
 
     def row(self, children: list[Any]) -> tuple[int, tuple[str, ...]]:
-        return children[0].line, tuple(str(each).rstrip() for each in children)
+        return children[0].line, tuple(str(child).rstrip() for child in children)
 
     def procedure(self, children: list[Any]) -> ProcedureBlock:
         return ProcedureBlock(children[0].line, str(children[1]), tuple(children[2:]))
@@ -267,7 +267,7 @@ class Trees(Transformer[Token, Any]):
 
     def operation(self, children: list[Any]) -> Content:
         word, name, *arguments, words = children
-        given = tuple(each for each in arguments if each is not None)
+        given = tuple(argument for argument in arguments if argument is not None)
         _check_once([key for key, _ in given], "argument", word)
         described = None if words is None else unquote(words)
         return Content(str(word), operation=str(name), arguments=given, words=described)  # type: ignore[arg-type]
@@ -353,7 +353,7 @@ class Trees(Transformer[Token, Any]):
         return Not(Member(children[0], children[2]))
 
     def chain(self, children: list[Any]) -> Expression:
-        return Chain(tuple(children[::2]), tuple(_SIGNS.get(each, str(each)) for each in children[1::2]))
+        return Chain(tuple(children[::2]), tuple(_SIGNS.get(child, str(child)) for child in children[1::2]))
 
     def signs(self, children: list[Any]) -> Expression:
         *signs, tree = children
@@ -383,7 +383,7 @@ class Trees(Transformer[Token, Any]):
         return Aggregate(_aggregate(function), value, str(variable), over, where)
 
     def list_value(self, children: list[Any]) -> Expression:
-        return ListTerm(tuple(each for each in children if each is not None))
+        return ListTerm(tuple(child for child in children if child is not None))
 
     def record_value(self, children: list[Any]) -> Expression:
         _check_once([str(key) for key, _ in children], "field", children[0][0])
