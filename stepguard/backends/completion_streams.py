@@ -265,6 +265,11 @@ def body_of_text(text: str) -> object:
 
 def whole_body(raw: object, stream: CompletionStream) -> object:
     """The body of a reply that was to come in one piece: some servers send it as events, or as text."""
+    if isinstance(raw, bytes):
+        try:
+            return json.loads(raw)
+        except (ValueError, RecursionError):
+            raw = raw.decode("utf-8", "replace")
     if not isinstance(raw, str):
         return raw
     parts = BodyParts()

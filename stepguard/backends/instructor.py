@@ -155,7 +155,7 @@ class InstructorBackend(SdkBackend):
             parameters["response_model"] = request.response_model
         return parameters
 
-    def _sender(self, client: Any) -> tuple[Any, Callable[..., Any]]:
+    def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
         inner, wire = field(client, "client"), self._wire
         send = xai_sender(inner, is_async_client(client)) if self._kind == "xai" else method_of(client)
         ask = caller(client, send, lambda shaped: wire.schema_mode if shaped else wire.mode)

@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
 from stepguard.backends.base import Request
 from stepguard.backends.completion_streams import OPTIONS, CompletionStream
+from stepguard.backends.direct_posts import direct_sender
 from stepguard.backends.limiter import EndpointLimiter
 from stepguard.backends.providers import OPENAI, ReplyMode, account_of, client_maker, find_provider, split_name
 from stepguard.backends.request_shapes import chat_form, responses_form
@@ -171,6 +172,8 @@ class OpenAIBackend(SdkBackend):
         self._max_tokens_parameter: Final = max_tokens_parameter
         self._extra: Final = copy.deepcopy(dict(extra))
         self._answer_in_reasoning = answer_in_reasoning
+        # What is given for the SDK is for it to check, and to take apart.
+        self._direct: Final = all(value is None for value in extra.values())
 
     @classmethod
     def from_name(cls, name: str, **options: Unpack[_Options]) -> OpenAIBackend:
@@ -211,7 +214,9 @@ class OpenAIBackend(SdkBackend):
         api = "" if self._api == "chat_completions" else f", api={self._api!r}"
         return f"OpenAIBackend({self.name!r}{provider}{api}, mode={self._mode!r})"
 
-    def _sender(self, client: Any) -> tuple[Any, Callable[..., Any]]:
+    def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
+        if self._direct and request.stop is None and (send := direct_sender(client, self._api)) is not None:
+            return client, send
         asked = without_retries(client, _resource(client, self._api))
         create: Callable[..., Any] = _resource(asked, self._api).create
         return asked, create

@@ -75,7 +75,7 @@ class SdkBackend:
     # What the SDK decides
 
     @abstractmethod
-    def _sender(self, client: Any) -> tuple[Any, Callable[..., Any]]:
+    def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
         """The client that is asked, its own retries off, and its method that sends a request."""
 
     @abstractmethod
@@ -121,7 +121,7 @@ class SdkBackend:
         call = SdkCall(self._label, request, self._stream(request), self._secrets())
 
         def answer() -> object:
-            call.client, create = self._sender(self._sync_client() if self._given is None else self._given)
+            call.client, create = self._sender(self._sync_client() if self._given is None else self._given, request)
             return call.read(create(**self._arguments(request)))
 
         with call:
@@ -160,9 +160,9 @@ class SdkBackend:
     async def _prepared(self, client: Any, request: Request) -> tuple[tuple[Any, Callable[..., Any]], dict[str, Any]]:
         """What sends, and the parameters of the call. Both import what is heavy, the first time."""
         if self._warm:
-            return self._sender(client), self._arguments(request)
+            return self._sender(client, request), self._arguments(request)
         prepared = await awithin(
-            None, lambda: (self._sender(client), self._arguments(request)), name="stepguard-request"
+            None, lambda: (self._sender(client, request), self._arguments(request)), name="stepguard-request"
         )
         self._warm = True
         return prepared

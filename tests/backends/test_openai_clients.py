@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
+import operator
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -283,14 +285,51 @@ def test_client_of_another_vendor() -> None:
         backend(ConfigError("theirs")).complete(REQUEST)
 
 
-def test_traced_client(chat_server: ChatServer) -> None:
-    """A client whose create was replaced, as tracing tools do, is asked through the replacement."""
+@pytest.mark.parametrize(
+    ("place", "method"),
+    [("object", "chat.completions.create"), *(("class", n) for n in ("chat.completions.create", "request", "post"))],
+)
+def test_whatever_method_was_replaced_sees_the_request(
+    chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, method: str, place: str
+) -> None:
+    """Also where all clients were replaced, those made here among them; what comes of the reply is the same."""
     chat_server.play(Reply(completion_body(GOOD)))
-    with openai.OpenAI(base_url=chat_server.url, api_key=KEY) as client:
-        traced = MagicMock(side_effect=client.chat.completions.create)
-        client.chat.completions.create = traced  # type: ignore[method-assign]
-        assert OpenAIBackend("m", client=client).complete(REQUEST).text == GOOD
-    traced.assert_called_once()
+    calls: list[str] = []
+    *path, name = method.split(".")
+    with openai.OpenAI(base_url=chat_server.url, api_key=KEY, max_retries=3) as client:
+        owner: Any = operator.attrgetter(".".join(path))(client) if path else client
+        owner = owner if place == "object" else type(owner)
+        original = getattr(owner, name)
+
+        @functools.wraps(original)
+        def traced(*arguments: Any, **named: Any) -> Any:
+            calls.append(method)
+            return original(*arguments, **named)
+
+        monkeypatch.setattr(owner, name, traced)
+        plain = backend_at(chat_server).complete(REQUEST) if place == "class" else None
+        completion = OpenAIBackend("some-model", client=client).complete(REQUEST)
+    assert plain in (None, completion)
+    assert completion.text == GOOD
+    assert len(calls) == len(chat_server.requests) == (1 if plain is None else 2)
+
+
+@pytest.mark.parametrize("api", ["chat_completions", "responses"])
+def test_the_sdk_is_not_asked_to_take_a_request_apart(
+    chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, api: Any
+) -> None:
+    """What goes over the wire is what its create would have sent; with parameters of your own it still goes there."""
+    chat_server.play(Reply(completion_body(GOOD)))
+    for extra in ({}, {"temperature": None}, {"extra_headers": {"x-mine": "1"}}):
+        backend = backend_at(chat_server, api=api, extra=extra)
+        assert backend.complete(REQUEST).text == GOOD
+    short, empty, whole = chat_server.requests
+    assert short.body == empty.body == whole.body
+    mine = {"x-mine", "x-stainless-raw-response"}
+    assert {n: v for n, v in whole.headers.items() if n.lower() not in mine}.keys() == short.headers.keys()
+    for module in ("chat.completions.completions", "responses.responses"):
+        monkeypatch.setattr(f"openai.resources.{module}.maybe_transform", MagicMock(side_effect=AssertionError))
+    assert backend_at(chat_server, api=api).complete(REQUEST).text == GOOD
 
 
 def test_the_parts_of_a_client_are_looked_up_off_the_event_loop() -> None:

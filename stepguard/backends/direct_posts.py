@@ -1,0 +1,51 @@
+"""The shortest way through the openai SDK: its client posts a request as it is, and gives the bytes of the reply.
+
+``create`` compares every parameter with its declared type, which takes longer than all else in a call with a JSON
+schema, and makes models of a reply that is read here anyhow; its module alone takes as long to import as the client.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable, Mapping
+from types import FunctionType
+from typing import Any, Final
+
+_PLACES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
+    "chat_completions": ("/chat/completions", ("chat", "completions")),
+    "responses": ("/responses", ("responses",)),
+}
+"""The path below the endpoint, and where the client keeps the ``create`` of it."""
+
+
+def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
+    """What posts the parameters of a request, once, and gives the bytes of the body, awaited where the client is.
+
+    None where the client is another one than the SDK's, or where one of its methods was replaced, as tracing tools do:
+    they are to see the request.
+    """
+    path, names = _PLACES[api]
+    if not all(_is_of_sdk(client, name) for name in ("post", "request")):
+        return None
+    if f"openai.resources.{names[0]}" in sys.modules:  # nobody can have replaced what was not imported yet
+        resource = client
+        for name in names:
+            resource = getattr(resource, name)
+        if not _is_of_sdk(resource, "create"):
+            return None
+
+    def send(**parameters: Any) -> Any:
+        options: dict[str, Any] = {"max_retries": 0, "security": {"bearer_auth": True}}
+        if "timeout" in parameters:
+            options["timeout"] = parameters.pop("timeout")
+        return client.post(path, cast_to=bytes, body=parameters, options=options)
+
+    return send
+
+
+def _is_of_sdk(owner: object, name: str) -> bool:
+    """Whether a method is the one that the SDK has written."""
+    method = inspect.getattr_static(owner, name, None)
+    # Proxies claim to be instances of functions.
+    return type(method) is FunctionType and method.__globals__["__name__"].partition(".")[0] == "openai"
