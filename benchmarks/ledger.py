@@ -4,13 +4,15 @@
     python benchmarks/ledger.py --steps 100000 --runs 1000 --procedures 100000 --workers 1,2,4 --repeat 3
 
 The same chain of sums is run on a model that answers at once and rightly, without a ledger, with one, and with one
-that syncs the disk for each segment. `step_ms` is the processor time that a step takes more than without, `wall_ms` the
-time by the clock, waiting for the disk included. `resume_s` is how long running the finished run again takes, in which
-every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into one
-file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each with
-a part of the rows, all into one file, which syncs; `write_full_ms` is how long one short procedure has the file for
-itself then, `write_ms` without the syncs: 1,000 / that of them in a second is what any number of workers can do. Each
-figure is the least, the middle and the most of the repetitions.
+that syncs the disk for each segment. `step_ms` is the processor time that a step takes more than without, `wall_ms`
+the time by the clock, waiting for the disk included. `resume_s` is how long running the finished run again takes, in
+which every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into
+one file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each
+with a part of the rows, all into one file, which syncs, and `workers N cpu_ms` the processor time that each of them
+takes in its process: as many processors as there are, over that, is what so many workers can do. `write_ms` is how
+long one short procedure has the file for itself: 1,000 / that of them in a second is what any number of workers can
+do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the least, the middle and
+the most of the repetitions.
 """
 
 from __future__ import annotations
@@ -92,24 +94,25 @@ def _together(path: Path | None, count: int) -> float:
     return time.perf_counter() - started
 
 
-def _work(path: Path, worker: int, count: int, ready: Any, start: Any) -> None:
+def _work(path: Path, worker: int, count: int, ready: Any, start: Any, spent: Any) -> None:
     procedure, guard = _short(), Guard(_Right(), segment=5, ledger=path)
     ready.release()
     start.wait()
-    rows = ({"x": number} for number in range(count))
+    rows, began = ({"x": number} for number in range(count)), time.process_time()
     assert all(
         row.status == "verified" for row in guard.map(procedure, rows, concurrency=_AT_A_TIME, run_id=f"w{worker}")
     )
+    with spent.get_lock():
+        spent.value += time.process_time() - began
 
 
-def _shared(path: Path, workers: int, procedures: int) -> float:
-    """Procedures a second by several processes; the time begins when all of them are there."""
+def _shared(path: Path, workers: int, procedures: int) -> tuple[float, float]:
+    """Procedures a second by several processes, from when all are there, and the processor time of one in ms."""
     context = multiprocessing.get_context("spawn")
-    ready, start = context.Semaphore(0), context.Event()
+    ready, start, spent = context.Semaphore(0), context.Event(), context.Value("d", 0.0)
+    count = procedures // workers
     Ledger(path).close()
-    running = [
-        context.Process(target=_work, args=(path, each, procedures // workers, ready, start)) for each in range(workers)
-    ]
+    running = [context.Process(target=_work, args=(path, each, count, ready, start, spent)) for each in range(workers)]
     for process in running:
         process.start()
     for _ in running:
@@ -119,34 +122,34 @@ def _shared(path: Path, workers: int, procedures: int) -> float:
     for process in running:
         process.join()
         assert process.exitcode == 0
-    return procedures / (time.perf_counter() - started)
+    done = count * workers
+    return done / (time.perf_counter() - started), 1e3 * spent.value / done
 
 
-@contextmanager
-def _counted(ledger: Ledger) -> Iterator[list[float]]:
-    """Adds up how long the file is written, by one run alone."""
-    spent, writing = [0.0], ledger.file.writing
+def _waited(path: Path, count: int = 100) -> tuple[float, float]:
+    """How long a procedure has the file for itself, and waits for the disk, in ms by the clock; by one run alone."""
+    procedure, writing, syncing = _short(), [0.0], [0.0]
+    with Ledger(path) as ledger:
+        file = ledger.file
+        write, sync = file.writing, file.sync
 
-    @contextmanager
-    def timed(**options: Any) -> Iterator[Any]:
-        began = time.perf_counter()
-        try:
-            with writing(**options) as transaction:
+        @contextmanager
+        def timed() -> Iterator[Any]:
+            began = time.perf_counter()
+            with write() as transaction:
                 yield transaction
-        finally:
-            spent[0] += time.perf_counter() - began
+            writing[0] += time.perf_counter() - began
 
-    ledger.file.writing = timed  # type: ignore[method-assign]
-    yield spent
+        def timed_sync() -> None:
+            began = time.perf_counter()
+            sync()
+            syncing[0] += time.perf_counter() - began
 
-
-def _write_ms(path: Path, *, full_sync: bool, count: int = 50) -> float:
-    procedure = _short()
-    with Ledger(path, full_sync=full_sync) as ledger, _counted(ledger) as spent:
+        file.writing, file.sync = timed, timed_sync  # type: ignore[method-assign]
         guard = Guard(_Right(), segment=5, ledger=ledger)
         for number in range(count):
             assert guard.run(procedure, {"x": number}, run_id=str(number)).verified
-        return 1e3 * spent[0] / count
+    return 1e3 * writing[0] / count, 1e3 * syncing[0] / count
 
 
 def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
@@ -173,10 +176,10 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         figures["verify_s"] = time.perf_counter() - started
     figures["runs_s"] = _together(folder / "many.db", options.runs)
     figures["bare_runs_s"] = _together(None, options.runs)
-    figures["write_ms"] = _write_ms(folder / "alone.db", full_sync=False)
-    figures["write_full_ms"] = _write_ms(folder / "synced.db", full_sync=True)
+    figures["write_ms"], figures["sync_ms"] = _waited(folder / "alone.db")
     for workers in options.workers:
-        figures[f"workers {workers}"] = _shared(folder / f"by{workers}.db", workers, options.procedures)
+        rate, cpu = _shared(folder / f"by{workers}.db", workers, options.procedures)
+        figures[f"workers {workers}"], figures[f"workers {workers} cpu_ms"] = rate, cpu
     return figures
 
 

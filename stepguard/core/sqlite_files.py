@@ -2,32 +2,39 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import stat
 from pathlib import Path
 from typing import Final
 
-_MAGIC: Final = b"SQLite format 3\0"
+_SMALLEST: Final = 512
+"""No database is smaller, in bytes."""
 
 
 def find_foreign(path: str, *, must_exist: bool) -> str | None:
-    """Why a file is no database, None where it is one, or is still to be made.
+    """Why a file is no database, None where it may be one, which SQLite tells, or is still to be made.
 
-    SQLite takes a very short file for an empty database, and writes into it.
+    SQLite takes a very short file for an empty database, and writes into it. The file is not opened here: to close it
+    would free the locks that another connection of this process holds on it, and a second process would take the log
+    away under that one.
 
     Raises:
-        OSError: the file cannot be read, or is not there although it must.
+        OSError: the file may not be read, or is not there although it must.
     """
-    if Path(path).exists() and not Path(path).is_file():  # to read a pipe would wait for ever
-        return "it is no file"
     try:
-        with Path(path).open("rb") as file:
-            begins = file.read(len(_MAGIC))
+        facts = os.stat(path)
     except FileNotFoundError:
         if must_exist:
             raise
         return None
-    if begins != _MAGIC and (begins or must_exist):
-        return "it is no database" if begins else "it is empty"
-    return None
+    if not stat.S_ISREG(facts.st_mode):  # to read a pipe would wait for ever
+        return "it is no file"
+    if not os.access(path, os.R_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+    if facts.st_size == 0:
+        return "it is empty" if must_exist else None
+    return "it is no database" if facts.st_size < _SMALLEST else None
 
 
 def read_only_address(path: str) -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING
 
 from stepguard.checks import judge_claims
@@ -65,6 +67,7 @@ class Run:
         self._label = label
         self._journal = journal
         self._booked = engine.calls
+        self._unwritten: deque[Attempt] = deque()  # a commit may take from it in a thread of its own
         self._closed = False
         self._keep()
 
@@ -111,8 +114,7 @@ class Run:
         """What is to be done now, each action once; empty while everything is outstanding."""
         self._engine.send(Clock(self._clock()))
         actions = self._engine.actions()
-        self._keep()
-        return actions
+        return actions if self._keep(*actions) else []
 
     def next_action(self) -> Action | None:
         """One of `actions`, the oldest; None while everything is outstanding.
@@ -121,8 +123,7 @@ class Run:
         """
         self._engine.send(Clock(self._clock()))
         action = self._engine.next_action()
-        self._keep()
-        return action
+        return action if self._keep(action) else None
 
     def send(self, event: Event) -> None:
         """Tell the run what happened; events may come in any order.
@@ -165,19 +166,40 @@ class Run:
         with suppress(LedgerError):  # without an end the ledger takes it for one that was killed
             self._keep()
 
-    def _keep(self) -> None:
-        """Have the calls that are done with, and the end, made durable."""
+    def _keep(self, *handed: Action | None) -> bool:
+        """Have the calls that are done with made durable before the next one, and the end; whether these may be done.
+
+        A commit mostly comes before the next call, and takes them along.
+        """
         if self._journal is None or self._closed:
-            return
-        if fresh := self._engine.attempts_after(self._booked):
+            return True
+        fresh = self._engine.attempts_after(self._booked)
+        if fresh:
             self._booked = fresh[-1].number
+            self._unwritten.extend(fresh)
+        kept = True
+        if self._unwritten and any(isinstance(each, Ask) for each in handed):
             try:
-                self._journal.book(fresh)
+                self._write(self._journal.book)
             except LedgerError as error:
+                kept = False
                 self._engine.cancel(error_text(error), error)
         if self._engine.done:
             self._closed = True
-            self._journal.close(self._engine.result())
+            self._write(partial(self._journal.close, self._engine.result()))
+        return kept
+
+    def _write(self, write: Callable[[Sequence[Attempt]], None]) -> None:
+        """Write something together with the calls that are done with."""
+        fresh = []
+        with suppress(IndexError):
+            while True:
+                fresh.append(self._unwritten.popleft())
+        try:
+            write(fresh)
+        except LedgerError:
+            self._unwritten.extendleft(reversed(fresh))
+            raise
 
     def perform(self, action: Action) -> Event:
         """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
@@ -201,7 +223,7 @@ class Run:
     def _commit(self, action: Commit) -> Committed | Failed:
         try:
             if self._journal is not None:
-                self._journal.commit(action)
+                self._write(partial(self._journal.commit, action))
         except LedgerError as error:
             return Failed(action.id, error)
         return Committed(action.id)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Final
 
 from stepguard.core.usage import Usage
@@ -161,34 +162,35 @@ class RunJournal:
         """See `Journal.usage`."""
         return self._kept.usage
 
-    def commit(self, commit: Commit) -> None:
+    def commit(self, commit: Commit, attempts: Sequence[Attempt]) -> None:
         """See `Journal.commit`."""
         if commit.call is not None:
-            self._writer.write([("call", call_record(commit.call))])
+            self._write([("call", call_record(commit.call))], attempts)
             return
         bodies = step_records(commit, self._kept.steps)
         if not bodies:
+            if attempts:
+                self.book(attempts)
             return
         fresh = sum(place not in self._kept.steps for place, _ in bodies)
-        update = "completed = completed + ?, place = ?"
         last = str(commit.records[-1].occurrence)
-        self._writer.write([("step", body) for _, body in bodies], update, fresh, last)
+        steps = [("step", body) for _, body in bodies]
+        self._write(steps, attempts, {"completed = completed + ?": fresh, "place = ?": last})
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
-        usage = sum((each.usage for each in attempts), Usage())
-        records = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
-        update = "calls = calls + ?, tokens = tokens + ?"
-        self._writer.write(records, update, usage.calls, usage.tokens, synced=False)
+        self._write([], attempts, synced=False)
 
-    def close(self, result: Result) -> None:
+    def close(self, result: Result, attempts: Sequence[Attempt]) -> None:
         """See `Journal.close`."""
         problem = result.problem
         place, reason = (None, None) if problem is None else (str(problem.occurrence), storable(problem.reason))
-        update = "status = ?, completed = ?, total = ?, place = ?, reason = ?"
-        facts = (result.status, result.completed, result.total, place, reason)
+        listed = {
+            **{"status = ?": result.status, "completed = ?": result.completed, "total = ?": result.total},
+            **{"place = ?": place, "reason = ?": reason},
+        }
         try:
-            self._writer.write([("end", end_record(result))], update, *facts, last=True)
+            self._write([("end", end_record(result))], attempts, listed, last=True)
         except LedgerError:
             if not isinstance(result.error, LedgerError):  # the result does not say it already
                 raise
@@ -198,6 +200,21 @@ class RunJournal:
     def reopen(self) -> None:
         """See `Journal.reopen`."""
         self._writer.reopen()
+
+    def _write(
+        self,
+        records: Sequence[tuple[str, str]],
+        attempts: Sequence[Attempt],
+        listed: Mapping[str, object] = MappingProxyType({}),
+        **options: bool,
+    ) -> None:
+        """Add records behind those of the model calls, and change how the run is listed."""
+        changes = dict(listed)
+        if attempts:
+            usage = sum((each.usage for each in attempts), Usage())
+            changes |= {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
+        calls = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
+        self._writer.write([*calls, *records], changes, **options)
 
 
 class ConversationJournal:
@@ -226,12 +243,11 @@ class ConversationJournal:
     def write(self, change: Mapping[str, Any]) -> None:
         """See `GateJournal.write`."""
         self._answered.update(_answered(change))
-        update, facts = "completed = ?", (len(self._answered),)
-        listed: tuple[str | None, ...] = ()
+        listed: dict[str, object] = {"completed = ?": len(self._answered)}
         for decision in change.get("decisions", ())[-1:]:
             words = None if decision["outcome"] == "allow" else storable(" ".join(_words(decision)))
-            update, listed = f"{update}, place = ?, reason = ?", (storable(decision["tool"]), words)
-        self._writer.write([("gate", as_json({**change, "at": now_text()}))], update, *facts, *listed)
+            listed |= {"place = ?": storable(decision["tool"]), "reason = ?": words}
+        self._writer.write([("gate", as_json({**change, "at": now_text()}))], listed)
 
     def close(self) -> None:
         """See `GateJournal.close`."""

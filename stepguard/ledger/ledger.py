@@ -125,7 +125,7 @@ class Ledger:
         self.file: Final = _open(str(path), read_only=read_only)
         self.path: Final = self.file.path
         self.address: Final = str(path)
-        self._last: tuple[Procedure, str] | None = None
+        self._last: tuple[Procedure, _Subject] | None = None
 
     def __repr__(self) -> str:
         return f"Ledger({self.path!r})"
@@ -168,6 +168,7 @@ class Ledger:
         if row is None:
             try:
                 self._begin(run_id, self._subject(procedure), "queued", inputs=given).give_up()
+                self.file.sync()
             except RunConflict:  # somebody has just begun it
                 row = self._row(run_id)
                 if row is None:
@@ -200,7 +201,7 @@ class Ledger:
         title, source, operations = rows[0] if rows else ("", None, "[]")
         given = load_run(self.file, row.number).inputs
         inputs = {name: from_data(value) for name, value in given.items()} if isinstance(given, dict) else {}
-        known = {self._digest(each): each for each in procedures}
+        known = {self._subject(each).digest: each for each in procedures}
         if row.procedure in known:
             return known[row.procedure], inputs
         if source is not None and operations == "[]":
@@ -243,13 +244,14 @@ class Ledger:
         return ConversationJournal(*self._go_on(run_id, row, "open", lambda _: None, options=options))
 
     def _subject(self, procedure: Procedure) -> _Subject:
-        return _Subject(
-            self._digest(procedure),
-            procedure.name,
-            procedure_source(procedure),
-            operation_facts(procedure),
-            len(procedure) if procedure.straight else None,
-        )
+        """A procedure as it is kept, worked out once for many runs of one."""
+        known = self._last
+        if known is None or known[0] is not procedure:
+            source, operations = procedure_source(procedure), operation_facts(procedure)
+            total = len(procedure) if procedure.straight else None
+            subject = _Subject(procedure_digest(procedure), procedure.name, source, operations, total)
+            known = self._last = procedure, subject
+        return known[1]
 
     def _row(self, run_id: str) -> _RunRow | None:
         rows = self.file.read("select number, salt, epoch, procedure from runs where name = ?", run_id)
@@ -263,7 +265,7 @@ class Ledger:
         salt, number = os.urandom(16), 0
         begin = [("begin", _begin(run_id, subject.digest, 1, **facts))]
         try:
-            with self.file.writing(synced=self._full_sync) as transaction:
+            with self.file.writing() as transaction:  # the sync of the first step, or call of a tool, is one of this
                 created = self._create(transaction, subject, run_id, salt, status)
                 transaction.append(created, salt, begin)
                 self._take(created, run_id)
@@ -280,7 +282,7 @@ class Ledger:
         try:
             kept, epoch = load_run(self.file, row.number), row.epoch + 1
             check(kept)
-            with self.file.writing(synced=self._full_sync) as transaction:
+            with self.file.writing() as transaction:
                 sql = "update runs set epoch = ?, status = ?, updated = ? where number = ? and epoch = ?"
                 if not transaction.execute(sql, epoch, status, time.time(), row.number, row.epoch).rowcount:
                     what = f"another process has just gone on with the run {run_id!r} of {self.path}"
@@ -310,19 +312,13 @@ class Ledger:
             raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}", under_way=True)
         return int(number)
 
-    def _digest(self, procedure: Procedure) -> str:
-        """The digest of a procedure, worked out once for many runs of one."""
-        known = self._last
-        if known is None or known[0] is not procedure:
-            known = self._last = procedure, procedure_digest(procedure)
-        return known[1]
-
     def _check_procedure(self, procedure: Procedure, digest: str, run_id: str) -> None:
         """Refuse another procedure than the run was begun with. A later version may write the same one otherwise."""
-        if self._digest(procedure) == digest:
+        subject = self._subject(procedure)
+        if subject.digest == digest:
             return
         rows = self.file.read("select source, operations from procedures where digest = ?", digest)
-        if rows and rows[0][0] is not None and rows[0][1] == operation_facts(procedure):
+        if rows and rows[0][0] is not None and rows[0][1] == subject.operations:
             with suppress(StepguardError):
                 if read_procedure(*rows[0]) == procedure:
                     return
@@ -490,6 +486,7 @@ class Ledger:
         try:
             with self.file.writing() as transaction:
                 yield RunChange(self.file, transaction, number)
+            self.file.sync()
         finally:
             self.file.free(number)
 

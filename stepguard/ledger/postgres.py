@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
-from stepguard.ledger.store import BUSY_SECONDS, SqlRows, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SqlRows, Transaction
 
 _SCHEMA: Final = "stepguard"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
@@ -90,6 +90,8 @@ class LedgerDatabase:
         self._read_only: Final = read_only
         self._lock: Final = threading.RLock()
         self._busy = 0
+        self._head: tuple[int, bytes] | None = None
+        self._syncing: Final = SharedSync(self._sync)
         self._held: Final[set[int]] = set()
         self._freed: Final[list[int]] = []
         self._process: Final = os.getpid()
@@ -103,12 +105,11 @@ class LedgerDatabase:
                 raise
 
     @contextmanager
-    def writing(self, *, synced: bool = True) -> Iterator[Transaction]:
+    def writing(self) -> Iterator[Transaction]:
         """See `LedgerStore.writing`."""
-        begin = "begin isolation level read committed; "
-        begin += "" if synced else "set local synchronous_commit = off; "
+        begin = "begin isolation level read committed; set local synchronous_commit = off"  # `sync` waits for the disk
         with self._using():
-            self._first(f"{begin}select pg_advisory_xact_lock({self._key('writer')})")
+            self._first(f"{begin}; select pg_advisory_xact_lock({self._key('writer')})")
             try:
                 transaction = Transaction(_PostgresSql(self._connection))
                 yield transaction
@@ -117,6 +118,22 @@ class LedgerDatabase:
                     self._connection.execute("rollback")
                 raise
             self._commit(transaction)
+            self._head = transaction.head or self._head
+            self._syncing.note()
+
+    def sync(self) -> None:
+        """See `LedgerStore.sync`."""
+        self._syncing.wait()
+
+    def _sync(self) -> None:
+        """Commit something that waits for the disk: whatever was committed before it is there as well."""
+        sql = "select pg_logical_emit_message(true, 'stepguard', ''), count(*) from records"
+        with self._using():
+            number, digest = self._head or (0, b"")
+            kept = self._first(f"{sql} where number = %s and hash = %s", [number, digest]).fetchone()[1]
+        if self._head is not None and not kept:
+            what = f"the ledger {self.path}: the server was lost, and what was written last with it"
+            raise LedgerError(f"{what}: run again with the same run_id")
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         """See `LedgerStore.read`."""

@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
@@ -17,9 +17,12 @@ from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import ConfigError, LedgerError
 from stepguard.ledger import store
 from stepguard.ledger.locks import RunLocks
-from stepguard.ledger.store import BUSY_SECONDS, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, SharedSync, Transaction
 
 _APPLICATION: Final = 0x5374_4C67
+_LONG: Final = 16 * 2**20
+"""Bytes of a log that is brought into the file."""
+_sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
 _REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full: make room, and run again with the same run_id",
     "SQLITE_BUSY": f"another program has locked it for {BUSY_SECONDS:.0f} seconds: let it end, or keep the ledger on "
@@ -50,7 +53,11 @@ class LedgerFile:
         self.path = path
         self._absolute: Final = str(Path(path).absolute())  # which is no URI, whatever the name begins with
         self._lock: Final = threading.RLock()
-        self._synced = True
+        self._closed = False
+        self._unsynced: OSError | None = None
+        self._log: int | None = None
+        self._long: int = _LONG
+        self._syncing: Final = SharedSync(self._sync_log)
         self._identity: tuple[int, int] | None = None
         self._process: Final = os.getpid()
         self._lock_path: Final = Path(f"{os.path.realpath(path)}-locks")  # the same under every name of the file
@@ -63,12 +70,12 @@ class LedgerFile:
             raise LedgerError(f"{path} is no ledger: {foreign}")
         with self._explained():
             self._connection = self._open_to_read() if read_only else _connect(self._absolute)
-        weakref.finalize(self, self._connection.close)
+        self._closing: Final[list[Callable[[], object]]] = [weakref.finalize(self, self._connection.close)]
         try:
             with self._explained():
                 self._check_schema(make=not read_only)
-                if not read_only:
-                    _write_ahead(self._connection)
+                if not read_only and _write_ahead(self._connection):
+                    self._open_log()
             self._identity = _identity(self._absolute)
         except BaseException:
             self.close()
@@ -84,6 +91,14 @@ class LedgerFile:
                 raise
             return _connect(read_only_address(self._absolute), uri=True)  # nothing can be made beside it
         return connection
+
+    def _open_log(self) -> None:
+        """Sync the log here from now on, and not in each commit, while the file is locked."""
+        self._connection.execute("select 1 from sqlite_master limit 1").fetchone()  # which makes it
+        self._log = os.open(f"{os.path.realpath(self._absolute)}-wal", os.O_RDWR | getattr(os, "O_BINARY", 0))
+        self._closing.insert(0, weakref.finalize(self, os.close, self._log))
+        for setting in ("synchronous = normal", "wal_autocheckpoint = 0", f"journal_size_limit = {_LONG}"):
+            self._connection.execute(f"pragma {setting}")
 
     def _check_schema(self, *, make: bool) -> None:
         if make:
@@ -118,7 +133,7 @@ class LedgerFile:
         return int(self._connection.execute(f"pragma {name}").fetchone()[0])
 
     @contextmanager
-    def writing(self, *, synced: bool = True) -> Iterator[Transaction]:
+    def writing(self) -> Iterator[Transaction]:
         """See `LedgerStore.writing`."""
         with self._lock, self._explained():
             if self._identity is not None and _identity(self._absolute) != self._identity:
@@ -126,17 +141,50 @@ class LedgerFile:
                     f"the ledger {self.path} was removed or replaced while it was open: what is written now would be "
                     "lost; open it again"
                 )
-            if synced != self._synced:
-                self._connection.execute(f"pragma synchronous = {'full' if synced else 'normal'}")
-                self._synced = synced
+            self._check_synced()
             self._connection.execute("begin immediate")
             try:
                 yield Transaction(self._connection)
                 self._connection.execute("commit")
+                self._syncing.note()
             except BaseException:
                 with suppress(sqlite3.Error):  # it may have been rolled back already
                     self._connection.execute("rollback")
                 raise
+            self._shorten_log()
+
+    def _shorten_log(self) -> None:
+        """Bring a long log into the file. SQLite's own way would not come to its end while other processes write."""
+        if self._log is None or os.fstat(self._log).st_size <= self._long:
+            return
+        self._connection.execute("pragma wal_checkpoint(passive)").fetchone()  # most of it, while others may write
+        self._connection.execute("pragma busy_timeout = 100")
+        try:
+            busy = self._connection.execute("pragma wal_checkpoint(restart)").fetchone()[0]
+        finally:
+            self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
+        self._long = os.fstat(self._log).st_size + _LONG if busy else _LONG  # somebody reads what was there before
+
+    def sync(self) -> None:
+        """See `LedgerStore.sync`."""
+        self._syncing.wait()
+
+    def _sync_log(self) -> None:
+        self._check_synced()
+        if self._closed:
+            raise LedgerError(f"the ledger {self.path} was closed before it was synced")
+        if self._log is None:  # SQLite syncs each commit
+            return
+        try:
+            _sync(self._log)
+        except OSError as error:
+            self._unsynced = error
+            self._check_synced()
+
+    def _check_synced(self) -> None:
+        """See that nothing was lost: a system forgets what it could not write, and its next sync would not miss it."""
+        if self._unsynced is not None:
+            raise LedgerError(f"the ledger {self.path}: {_REMEDIES['SQLITE_IOERR']} ({self._unsynced})")
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         """See `LedgerStore.read`."""
@@ -190,8 +238,10 @@ class LedgerFile:
 
     def close(self) -> None:
         """See `LedgerStore.close`."""
-        with self._lock:
-            self._connection.close()
+        with self._lock, self._syncing.lock:
+            self._closed = True
+            for close in self._closing:
+                close()
         self._locks.close()
 
     @contextmanager
@@ -239,15 +289,16 @@ def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:
     return connection
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Set the mode in which readers and the writer do not wait for each other, once for a file."""
+def _write_ahead(connection: sqlite3.Connection) -> bool:
+    """Set the mode in which readers and the writer do not wait for each other, once for a file; whether it can be."""
+    connection.execute("pragma synchronous = full")
     until = time.monotonic() + BUSY_SECONDS
     while connection.execute("pragma journal_mode").fetchone()[0] != "wal":
         try:
             if connection.execute("pragma journal_mode = wal").fetchone()[0] != "wal":
-                break  # a file system that cannot
+                return False  # a file system that cannot
         except sqlite3.OperationalError as error:
             if error.sqlite_errorname != "SQLITE_BUSY" or time.monotonic() > until:
                 raise
             time.sleep(0.01)
-    connection.execute("pragma synchronous = full")
+    return True

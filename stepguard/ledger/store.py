@@ -8,7 +8,8 @@ digest, from which nobody can tell the body without the salt, so that the chain 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, Final, Protocol
@@ -109,6 +110,35 @@ class Transaction:
         return self._connection.execute(sql, arguments)
 
 
+class SharedSync:
+    """Syncs a disk for all the threads that wait for that at the same time.
+
+    Args:
+        sync: syncs it, and raises where it cannot.
+
+    Attributes:
+        lock: held while it is synced.
+    """
+
+    def __init__(self, sync: Callable[[], None]) -> None:
+        self._sync: Final = sync
+        self.lock: Final = threading.Lock()
+        self._written = self._synced = 0
+
+    def note(self) -> None:
+        """Something was written; nobody else says so meanwhile."""
+        self._written += 1
+
+    def wait(self) -> None:
+        """Wait until what was written before is synced."""
+        wanted = self._written
+        with self.lock:
+            if self._synced < wanted:  # not by the one that was waited for
+                written = self._written
+                self._sync()
+                self._synced = written
+
+
 class LedgerStore(Protocol):
     """What keeps a ledger; it may be shared between threads. Its SQL is that which SQLite and Postgres have in common.
 
@@ -118,15 +148,20 @@ class LedgerStore(Protocol):
 
     path: str
 
-    def writing(self, *, synced: bool = True) -> AbstractContextManager[Transaction]:
-        """Write in one transaction, which is durable when this is left; nobody else writes meanwhile.
-
-        Args:
-            synced: whether it is to survive a loss of power, and not only the death of the process.
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """Write in one transaction, which survives the death of the process when this is left, and behind `sync` a
+        loss of power; nobody else writes meanwhile.
 
         Raises:
             LedgerError: it cannot be written; nothing was. Or a server was lost while it was written, and does not come
                 back: then nobody can say, and what is there is read when the run goes on.
+        """
+
+    def sync(self) -> None:
+        """Have everything that was written before, by whomever, survive a loss of power. Others may write meanwhile.
+
+        Raises:
+            LedgerError: it may be lost, and nothing more can be written here.
         """
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:

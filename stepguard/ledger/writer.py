@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 import weakref
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from stepguard.errors import LedgerError, RunConflict
-from stepguard.ledger.store import LedgerStore, Transaction
+from stepguard.ledger.store import LedgerStore
 
 
 class RunWriter:
@@ -33,27 +34,36 @@ class RunWriter:
         self._freeing = weakref.finalize(self, file.free, run)  # of a run that nobody drives to its end
 
     def write(
-        self, records: list[tuple[str, str]], update: str = "", *facts: object, synced: bool = True, last: bool = False
+        self,
+        records: Sequence[tuple[str, str]],
+        listed: Mapping[str, object],
+        *,
+        synced: bool = True,
+        last: bool = False,
     ) -> None:
-        """Add records, pairs of a kind and a body, and change how the run is listed: `update` is SQL.
+        """Add records, pairs of a kind and a body, and change how the run is listed.
 
         Args:
             records: the records.
-            update: the changes, with the `facts` for its marks.
+            listed: the changes, in SQL with a mark for the value.
             synced: whether it is to survive a loss of power, where anything is.
             last: nothing is written behind it, even by a thread that has been waiting for it.
 
         Raises:
             LedgerError: nothing was written.
         """
-        with self._file.writing(synced=synced and self._full_sync) as transaction:
+        with self._file.writing() as transaction:
             if not self._open:
                 raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
             self._open = not last
-            self._check_epoch(transaction)
+            changes = {**listed, "updated = ?": time.time()}
+            update = f"update runs set {', '.join(changes)} where number = ? and epoch = ?"
+            if not transaction.execute(update, *changes.values(), self._run, self._epoch).rowcount:
+                what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
+                raise RunConflict(what, under_way=True)
             transaction.append(self._run, self._salt, records)
-            changes = f"{update}, updated = ?" if update else "updated = ?"
-            transaction.execute(f"update runs set {changes} where number = ?", *facts, time.time(), self._run)
+        if synced and self._full_sync:
+            self._file.sync()
 
     def reopen(self) -> None:
         """Go on, in this process, where it was given up.
@@ -66,7 +76,7 @@ class RunWriter:
         self._open = True
         self._freeing = weakref.finalize(self, self._file.free, self._run)
         try:
-            self.write([], "status = 'running'")
+            self.write([], {"status = ?": "running"})
         except LedgerError:
             self.give_up()
             raise
@@ -75,9 +85,3 @@ class RunWriter:
         """Somebody else may write the run from here on."""
         self._open = False
         self._freeing()
-
-    def _check_epoch(self, transaction: Transaction) -> None:
-        ((epoch,),) = transaction.execute("select epoch from runs where number = ?", self._run).fetchall()
-        if epoch != self._epoch:
-            what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
-            raise RunConflict(what, under_way=True)

@@ -6,6 +6,7 @@ import gc
 import json
 import os
 import sqlite3
+import subprocess
 import sys
 import threading
 import time
@@ -249,6 +250,58 @@ def test_a_file_that_is_held_alone_is_not_read_behind_its_holder(
     other.close()
     with Ledger(path, read_only=True) as ledger:
         assert [run.run_id for run in ledger.runs()] == ["run"]
+
+
+def test_opening_a_file_twice_takes_its_log_from_nobody(tmp_path: Path) -> None:
+    """What a process writes is there, however often it and others open and close the same file meanwhile."""
+    path = tmp_path / "runs.db"
+    guard = Guard(SURE, ledger=path)
+    for number in range(2):
+        guard.run(CHAIN, {"x": number}, run_id=f"run {number}")
+        for read_only in (True, False):
+            Ledger(path, read_only=read_only).close()
+        another = "import sys, stepguard.ledger; print(len(stepguard.ledger.Ledger(sys.argv[1]).runs()))"
+        done = subprocess.run([sys.executable, "-c", another, path], capture_output=True, text=True, check=True)
+        assert int(done.stdout) == number + 1
+
+
+def test_a_disk_that_does_not_sync_is_trusted_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a sync fails the run ends, and so does every later one: the next sync would not miss what was lost."""
+    path = tmp_path / "runs.db"
+    ledger = Ledger(path)
+
+    def broken(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("stepguard.ledger.sqlite_file._sync", broken)
+        result = Guard(SURE, segment=2, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    assert (result.status, result.completed, type(result.error)) == ("failed", 0, LedgerError)
+    assert "the disk does not answer" in str(result.problem)
+    with pytest.raises(LedgerError, match="the disk does not answer"):
+        Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="other")
+    ledger.close()
+    assert Guard(SURE, ledger=path).run(CHAIN, {"x": 12}, run_id="run").verified
+    assert faults_of(path) == []
+
+
+def test_a_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What two write in turn comes into the file, also where somebody reads an earlier state for a while."""
+    monkeypatch.setattr("stepguard.ledger.sqlite_file._LONG", 100_000)
+    path = tmp_path / "runs.db"
+    with Ledger(path) as first, Ledger(path) as second, Ledger(path, read_only=True) as reader:
+
+        def fill(numbers: range) -> int:
+            for number in numbers:
+                Guard(SURE, ledger=(first, second)[number % 2]).run(CHAIN, {"x": 12}, run_id=f"run {number}")
+            return path.with_name("runs.db-wal").stat().st_size
+
+        assert fill(range(20)) < 200_000
+        with reader.file.snapshot():
+            reader.head()
+            fill(range(20, 40))
+        assert fill(range(40, 60)) < 500_000
+    assert faults_of(path) == []
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file go that is open")
