@@ -10,10 +10,12 @@ import json
 import random
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from stepguard import Policy
 from stepguard.policy import Decision, PolicyGate
@@ -26,13 +28,22 @@ record Account:
   state: one_of(open, frozen)
 tool get_account(id: text) -> Account reads
 tool pay(account: text, amount: money(EUR), note: text = "") -> Account changes get_account(account)
-tool verify(owner: text) changes nothing
+record Proof:
+  proved: boolean
+  level: integer = 1
+tool verify(owner: text) -> Proof changes nothing
 tool close(account: text) changes get_account(account)
 tool wipe()
 tool charge()
+tool ship(to: text, at: moment, kind: one_of(small, large) = "small") changes nothing
 fact me: text
 never wipe
 allow verify, charge
+before ship(to, at, kind):
+  require to != "X9"
+  require kind == "small" or at.time >= 12:00
+  require now.at <= at.at and at.at - now.at <= 25 days
+  at most 2 times per to, at.date
 before close: require account == account
 before pay(a, amount):
   require a != "X9"
@@ -49,6 +60,7 @@ OPTIONAL: Final = {
     "twice": "at most 2 times per a",
     "daily": "at most 3 times within 24 hours",
     "sum": "earlier pay(account=a) as old\n  require amount + (sum of each.amount for each in old) <= 90",
+    "exists": "seen get_account(a)",
     "age": "require r.opened + 10 days <= today",
     "other": "not done pay(account=a, amount=amount)",
     "either": "if amount > 20:\n    require amount <= 60\n  else:\n    require amount != 5",
@@ -69,13 +81,14 @@ before look_over(names):
   for each name in names:
     seen get_account(name) as entry
     require entry.owner == me
-    at most 4 times per name
+    at most 4 times per name {unless}
 """
+ZONE: Final = ZoneInfo("Europe/Berlin")
 Yes = tuple[str, str, Decimal, str]
 ME: Final = "C1"
 LOOKS: Final = ("get_account", "look_again")
 AGAIN: Final = {
-    "seen get_account(a) as r": "seen get_account(a) or look_again(a) as r",
+    "seen get_account(a)": "seen get_account(a) or look_again(a)",
     "changes get_account(account)": "changes get_account(account), look_again(account)",
     "tool verify": "tool look_again(id: text) -> Account reads\ntool verify",
 }
@@ -123,6 +136,20 @@ class Bank:
     yeses: list[Yes] = field(default_factory=list)
     charges: int = 0
     looks: Counter[str] = field(default_factory=Counter)
+    shipped: Counter[tuple[str, date]] = field(default_factory=Counter)
+
+    def ship(self, given: Mapping[str, Any]) -> bool:
+        """Send something; whether that was forbidden."""
+        at = datetime.fromisoformat(given["at"])
+        local = at.astimezone(ZONE)
+        self.shipped[(plain(given["to"]), local.date())] += 1
+        return (
+            at.utcoffset() is None
+            or plain(given["to"]) == "X9"
+            or (given["kind"] == "large" and local.hour < 12)
+            or not timedelta() <= at - self.now <= timedelta(days=25)
+            or self.shipped[(plain(given["to"]), local.date())] > 2
+        )
 
     def wrong(self, arguments: dict[str, Any]) -> set[str]:
         """The rules that a transfer breaks."""
@@ -152,6 +179,7 @@ class Bank:
             "twice": len(mine) < 2,
             "daily": sum(each.at > self.now - timedelta(hours=24) for each in counted) < 3,
             "sum": amount + sum(each.amount for each in mine) <= 90,
+            "exists": name in self.accounts,
             "age": account.opened + timedelta(days=10) <= self.now.date(),
             "other": all(each.amount != amount for each in mine),
             "either": amount <= 60 if amount > 20 else amount != 5,
@@ -189,12 +217,14 @@ def make_policy(chance: random.Random) -> tuple[Policy, frozenset[str]]:
     if not {"boss", "agreed"}.isdisjoint(rules) and "clerk" not in rules and chance.random() < 0.5:
         rules.append("clerk")  # the yes of one is none of the other
     block = "before pay(a, amount):\n" if chance.random() < 0.4 else ""  # in a rule of their own
-    text = f"{EACH}{BASE}{block}{SEEN}" if seen else BASE.replace("fact me: text\n", "") + block
+    asked = any("checked[" in OPTIONAL[rule] for rule in rules)
+    each = EACH.format(unless="unless checked[name]" if asked else "")
+    text = f"{each}{BASE}{block}{SEEN}" if seen else BASE.replace("fact me: text\n", "") + block
+    text += "".join(f"  {OPTIONAL[rule]}\n" for rule in rules)
     for old, new in AGAIN.items() if chance.random() < 0.3 else ():
         text = text.replace(old, new)
-    asked = any("checked[" in OPTIONAL[rule] for rule in rules)
     fact = 'fact checked[account: text]: boolean "Was it checked?"\n' if asked else ""
-    made = Policy.parse(fact + text + "".join(f"  {OPTIONAL[rule]}\n" for rule in rules))
+    made = Policy.parse(fact + text)
     return made, frozenset([*rules, "owner"] if seen else rules)
 
 
@@ -218,6 +248,7 @@ class Conversation:
             },
         )
         self.options: dict[str, Any] = {"refusals": 10**6, "reused_ids": chance.random() < 0.3}
+        self.options["zone"] = ZONE
         self.gate: PolicyGate = policy.gate(
             conversation="c", facts={"me": ME} if "owner" in rules else {}, **self.options
         )
@@ -232,9 +263,16 @@ class Conversation:
     def offer(self, tool: str, arguments: str, *, id: str | None = None) -> Decision:
         """Offer a call; what is let through is looked at with the bank's eyes."""
         self.number += 1
-        decision = self.gate.offer(tool, arguments, id=id or f"n{self.number}", now=self.bank.now)
+        given: Any = arguments
+        if self.chance.random() < 0.2:  # as a framework hands them over
+            with suppress(ValueError):
+                read = json.loads(arguments)
+                given = {key: shown(each) for key, each in read.items()} if isinstance(read, dict) else arguments
+        decision = self.gate.offer(tool, given, id=id or f"n{self.number}", now=self.bank.now)
         if not decision.allowed:
             return decision
+        if MOMENTS[0] in arguments:
+            self.wrong.append(f"at no time: {arguments}")
         if not any(each.number == decision.number for each, _ in self.open):
             if decision.call in self.answered and not self.options["reused_ids"]:
                 self.wrong.append(f"made twice: {decision.call}")
@@ -264,8 +302,13 @@ class Conversation:
             self.bank.transfers.append(record)
         if decision.tool == "look_over":
             self.bank.looks.update(names := given["accounts"])
-            if any(self.bank.accounts[name].owner != ME or self.bank.looks[name] > 4 for name in names):
+            free = {name for name, truth in self.bank.checked.items() if truth and "checked" in self.policy.facts}
+            if any(self.bank.accounts[name].owner != ME for name in names) or any(
+                self.bank.looks[name] > 4 for name in set(names) - free
+            ):
                 self.wrong.append(f"look_over: {names}")
+        if decision.tool == "ship" and self.bank.ship(given):
+            self.wrong.append(f"ship: {given}")
         if decision.tool == "charge":  # it lowers every limit, when it is answered
             self.bank.charges += 1
         if decision.tool == "close":
@@ -315,9 +358,15 @@ class Conversation:
                 self.gate.failed(decision.call)
         elif luck < 0.8:
             self.charged(decision)
-            if decision.tool == "verify":
+            answer = '"done"'
+            if decision.tool == "verify" and 0.2 < luck < 0.4:  # an error that the tool does not call one
+                answer = self.chance.choice(
+                    ('"Error: try again"', "null", '{"error": "busy"}', '{"proved": null}', "[]")
+                )
+            elif decision.tool == "verify":
                 self.bank.verified.add(given["owner"])
-            self.gate.result(decision.call, '"done"')
+                answer = '{"proved": true}'
+            self.gate.result(decision.call, answer)
         else:
             self.charged(decision)
             self.gate.failed(decision.call)
@@ -355,6 +404,28 @@ class Conversation:
         self.gate = self.policy.gate(state=json.loads(json.dumps(self.gate.to_dict())), **self.options)
 
 
+class Disguised(str):
+    """A text that says that it is another, as those of some libraries do."""
+
+    def __str__(self) -> str:
+        return "A1"
+
+    __repr__ = __str__
+
+
+def shown(given: Any) -> Any:
+    """A value as a library may hand it over: a text that hides what it is."""
+    return Disguised(given) if isinstance(given, str) else given
+
+
+MOMENTS: Final = (
+    *("2026-03-29T02:30:00", "2026-03-29T01:59:59", "2026-03-29T13:00:00", "2026-03-29T11:59:59Z", "2026-03-29T12:00"),
+    *("2026-03-10T01:00:00+01:00", "2026-03-09T23:59:59Z", "2026-03-20 12:00:00.5", "2026-03-20T11:00:00-23:00"),
+    *("2026-03-20T24:00:00", "20.03.2026 12:00", "2026-3-20T12:00", "now", "2026-03-20", "9999-12-31T23:59:59-12:00"),
+)
+"""Among them one that no clock in Berlin shows."""
+
+
 def hostile_name(chance: random.Random, name: str) -> str:
     """A name, as it is or spelt in another way, as JSON."""
     if chance.random() < 0.75:
@@ -383,8 +454,13 @@ def hostile_turn(talk: Conversation) -> None:
             talk.offer(chance.choice(talk.looks), f'{{"id": {json.dumps(name)}}}')
             if chance.random() < 0.6:
                 talk.answer(-1)
+        case 4 | 8 if chance.random() < 0.5:
+            kind = chance.choice(("small", "large", "LARGE", "large ", None, 1))
+            call = {"to": name, "at": chance.choice(MOMENTS), "kind": kind}
+            talk.offer("ship", json.dumps(call if chance.random() < 0.8 else {**call, "at": 5} | {"kind": "small"}))
         case 16 if "owner" in talk.bank.rules:
-            names = chance.choices(("A1", "B2", "C3"), k=chance.randrange(1, 8))
+            possible = ("A1", "B2", "C3") if chance.random() < 0.7 else ("A1",)
+            names = chance.choices(possible, k=chance.randrange(1, 8))
             talk.offer("look_over", json.dumps({"accounts": names}))
         case 17 if talk.agreed:
             talk.withdraw(*chance.choice(talk.agreed))

@@ -54,6 +54,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model.add_argument("--model", metavar="NAME", help="as for `stepguard run`")
     model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has the model")
     model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    model.add_argument(
+        "--session-calls",
+        metavar="N",
+        type=int,
+        default=1000,
+        help="begin no judgement after this many model calls of the session (%(default)s)",
+    )
+    model.add_argument(
+        "--session-tokens", metavar="N", type=int, help="begin no judgement once the session has spent so many tokens"
+    )
     add_guard(parser.add_argument_group("the guard, for every judgement"), _BUDGET, stop_early=False)
 
 
@@ -101,8 +111,11 @@ def _guard(gate: PolicyGate, options: argparse.Namespace) -> Guard | None:
 def _serve(gate: PolicyGate, guard: Guard | None, command: list[str], options: argparse.Namespace) -> int:
     from stepguard.integrations.mcp_gate import GatedSession, serve_command
 
-    if options.url is None:
-        return serve_command(GatedSession(gate, ask=options.ask, guard=guard), command)
+    over_http = options.url is not None
+    budget = Budget(calls=options.session_calls, tokens=options.session_tokens)
+    session = GatedSession(gate, ask=options.ask, handshake=over_http, guard=guard, budget=budget)
+    if not over_http:
+        return serve_command(session, command)
     from stepguard.integrations.mcp_gate.http import serve_url
 
     headers = {}
@@ -110,6 +123,5 @@ def _serve(gate: PolicyGate, guard: Guard | None, command: list[str], options: a
         if not os.environ.get(options.token):
             raise ConfigError(f"the environment has no {options.token}", option="token")
         headers["Authorization"] = f"Bearer {os.environ[options.token]}"
-    session = GatedSession(gate, ask=options.ask, handshake=True, guard=guard)
     asyncio.run(serve_url(session, options.url, headers=headers))
     return 0

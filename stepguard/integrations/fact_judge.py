@@ -11,8 +11,11 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from stepguard.checks import Cites
+from stepguard.core.arguments import check_instance
+from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Strength
-from stepguard.errors import InputError
+from stepguard.engine.budget import Budget
+from stepguard.errors import ConfigError, InputError
 from stepguard.guard import Guard
 from stepguard.language.values import Value
 from stepguard.policy.decisions import FactQuestion
@@ -49,15 +52,24 @@ class FactJudge:
     """Judges the facts of one conversation; of each fact about the same once.
 
     Args:
-        guard: what runs the procedures: its model, repair and budget.
+        guard: what runs the procedures: its model, its repair, and its budget for each.
         policy: the policy whose facts they are.
+        budget: the calls, tokens and money of all judgements together; none is begun once a limit is reached, so that
+            an agent that asks for ever new ones does not spend without end. None: there is no limit.
 
     Raises:
+        ConfigError: the budget limits something else.
         ProcedureError: a fact cannot be asked as a step.
     """
 
-    def __init__(self, guard: Guard, policy: Policy) -> None:
+    def __init__(self, guard: Guard, policy: Policy, budget: Budget | None = None) -> None:
+        check_instance(guard, Guard, "guard", what="a Guard")
+        check_instance(budget, Budget, "budget", what="a Budget such as Budget(calls=100)", optional=True)
+        if budget is not None and (budget.seconds is not None or budget.per_step is not None):
+            raise ConfigError("time is limited for each judgement, by the budget of the guard", option="budget")
         self._guard: Final = guard
+        self._budget: Final = budget or Budget()
+        self._spent = Usage()
         judged = [each for each in policy.facts.values() if each.judged]
         self._procedures: Final = {each.name: judgement_procedure(each) for each in judged}
         self._names: Final = {each.name: [key.name for key in each.keys] for each in judged}
@@ -96,6 +108,9 @@ class FactJudge:
         about = _about(question)  # nothing is paid for the same again
         if question.fact not in self._procedures or about in self._judged or about in self._unverified:
             return None
+        if (limit := self._budget.spent(self._spent)) is not None:
+            self._unverified[about] = f"the {limit} of the conversation are spent"
+            return None
         return dict(zip(self._names[question.fact], question.keys, strict=True))
 
     def _of(self, question: FactQuestion, result: Result | InputError) -> JudgedFact | None:
@@ -103,6 +118,7 @@ class FactJudge:
         if isinstance(result, InputError):
             self._unverified[about] = str(result)
             return None
+        self._spent += result.usage
         record = next((each for each in result.steps if each.occurrence.step == question.fact), None)
         if record is None or record.support == "unverified":
             self._unverified[about] = f"{result.status}, {result.error or 'nothing stands behind it'}"

@@ -28,6 +28,7 @@ from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self
 
 from stepguard.core.arguments import check_callable, check_instance
+from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
 from stepguard.guard import Guard
 from stepguard.integrations.fact_judge import FactJudge, JudgedFact
@@ -74,6 +75,7 @@ class ToolGate:
         answer: asked for a fact that is not known; None where that cannot be told.
         guard: runs the judgements that rules need, facts that are declared as ``judged``, with its model and budget;
             what it cannot verify is asked of `answer`. None: so are all.
+        budget: the calls, tokens and money of all judgements of the conversation together. None: there is no limit.
         clock: the moment; by default the time of this machine.
         ledger: where the conversation is kept, so that it goes on in another process: the path of a file, or a
             `stepguard.ledger.Ledger`; with `run_id`. See `Policy.gate`.
@@ -95,6 +97,7 @@ class ToolGate:
         confirm: Callable[[Decision, str], bool] | None = None,
         answer: Callable[[Decision, FactQuestion], object | None] | None = None,
         guard: Guard | None = None,
+        budget: Budget | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
         ledger: Ledger | str | Path | None = None,
         repeatable: Iterable[str] = (),
@@ -124,8 +127,9 @@ class ToolGate:
             self.gate = policy.gate(facts=facts, ledger=opened, **options)
         self._confirm = confirm
         self._answer = answer
-        check_instance(guard, Guard, "guard", what="a Guard", optional=True)
-        self._judge = None if guard is None else FactJudge(guard, self.gate.policy)
+        if budget is not None and guard is None:
+            raise ConfigError("a budget is that of the judgements of a guard: give one", option="budget")
+        self._judge = None if guard is None else FactJudge(guard, self.gate.policy, budget)
         self._clock = clock
         self._lock = Lock()
         self._begun: set[object] = set()

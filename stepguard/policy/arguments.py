@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from datetime import timedelta
+from enum import Enum
 from fractions import Fraction
 from math import inf
 from typing import TYPE_CHECKING, Any, Final
@@ -96,14 +98,20 @@ def plain_data(value: Any, depth: int = 0) -> Any:
         if number in (inf, -inf):
             raise ValueRefused("a number is too long or too large", text="")
         return number
+    if isinstance(value, Enum):
+        return plain_data(value.value, depth + 1)
+    if isinstance(value, str):
+        return str.__str__(value)
+    if value is None or isinstance(value, bool | int | float):
+        return value
     if isinstance(value, Mapping):
-        return {str(key): plain_data(each, depth + 1) for key, each in value.items()}
-    if hasattr(value, "model_dump"):
-        return plain_data(value.model_dump(mode="json"), depth + 1)
+        return {str(plain_data(key, depth + 1)): plain_data(each, depth + 1) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [plain_data(each, depth + 1) for each in value]
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
     if isinstance(value, timedelta | Period | Amount | Fraction):
         return show_value(value)
+    if hasattr(value, "model_dump"):
+        return plain_data(value.model_dump(mode="json"), depth + 1)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {each.name: plain_data(getattr(value, each.name), depth + 1) for each in fields(value)}
     return value.isoformat() if hasattr(value, "isoformat") else str(value)

@@ -266,7 +266,7 @@ class PolicyGate:
     # ---- the parts of a decision
 
     def _decide(self, name: str, arguments: str | Mapping[str, Any], id: str, now: datetime | None) -> Decision:
-        tool = self.policy.tools.get(name)
+        tool = self.policy.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             shown = " ".join(str(name).split())[:60]
             reason = Reason("unknown_tool", "", f"There is no tool {shown!r}", "Use a tool that you were given.")

@@ -47,6 +47,8 @@ class LetThrough:
     yeses: tuple[str, ...] = ()
     result: Any = None
     open: tuple[int, ...] = ()
+    whole: bool = field(init=False, default=True)
+    """Whether its result is of the type that is declared, as what only tells of an error is not."""
     plain: dict[str, Value] = field(init=False, default_factory=dict)
     """Its arguments as they are counted, worked out once."""
 
@@ -92,6 +94,7 @@ class Sight:
     Attributes:
         values: the arguments of the call that it answers, by name.
         value: what of it is declared; None where no type is, or it is no value of that.
+        whole: whether nothing that is declared is missing in it.
         number: the call that brought it.
         open: the calls that were not answered when that one was made: whether they came before is not known.
         stale_by: the calls that make it stale, unless they have done nothing.
@@ -99,6 +102,7 @@ class Sight:
 
     values: dict[str, Value]
     value: Value | None
+    whole: bool
     number: int
     open: tuple[int, ...] = ()
     stale_by: list[int] = field(default_factory=list)

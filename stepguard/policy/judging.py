@@ -211,14 +211,14 @@ class _RuleJudge:
     def open_demand(self, demand: Demand, scope: RuleScope, path: str, missing: Iterable[FactMissing]) -> None:
         """A demand of which it is not known whether it counts: where it is kept, nobody needs to be asked."""
         outer = self.judgement
-        self.judgement = trial = CallJudgement()
+        self.judgement = trial = CallJudgement(spent=list(outer.spent))
         with suppress(_Stopped):
             self.kept(demand, scope, path)
         self.judgement = outer
         if trial.reasons or trial.pending:
             self.ask_facts(missing, demand)
         else:
-            outer.spent += trial.spent
+            outer.spent = trial.spent
             outer.yeses |= trial.yeses
 
     def kept(self, demand: Demand, scope: RuleScope, path: str) -> None:
@@ -306,10 +306,10 @@ class _RuleJudge:
                     words = f"{words}, and a call that may change it has not returned yet"
                     self.refuse("unanswered", demand, words, first="Wait for that call to return.")
             raise _Stopped
+        if newest.value is None if demand.name is not None else not newest.whole:
+            self.undecided(demand, f"the result of {demand.patterns[0].tool} is not of its type")
         if demand.name is not None:
-            if newest.value is None:
-                self.undecided(demand, f"the result of {demand.patterns[0].tool} is not of its type")
-            scope[demand.name] = newest.value
+            scope[demand.name] = cast(Value, newest.value)
 
     def seen_all(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> Value:
         values: list[Value] = []
@@ -338,7 +338,8 @@ class _RuleJudge:
                 self.refuse("done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called")
             return
         if not any(
-            call.status == "succeeded" and call.values is not None and _same(call.values, wanted) for call in calls
+            call.status == "succeeded" and call.whole and call.values is not None and _same(call.values, wanted)
+            for call in calls
         ):
             first = f"Call {self.call_text(demand.pattern, scope)} first."
             self.refuse("not_done", demand, f"{self.tool.name} is allowed only after {tool} has succeeded", first=first)

@@ -87,6 +87,6 @@ class KnownFacts:
 
     def _read(self, kind: ValueType, value: object, what: str) -> Value:
         try:
-            return read_moment(value, self._zone) if kind == MOMENT else kind.accept(value)
+            return read_moment(plain_data(value), self._zone) if kind == MOMENT else kind.accept(value)
         except ValueRefused as error:
             raise ConfigError(f"{what}: {error}", option="value") from None

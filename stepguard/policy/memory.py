@@ -19,7 +19,7 @@ from stepguard.policy.history import CallHistory, LetThrough, Sight
 from stepguard.policy.journal import GateChanges, GateLedger
 from stepguard.policy.known_facts import KnownFacts
 from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
-from stepguard.policy.reading import Reader, result_data
+from stepguard.policy.reading import Reader, is_whole, result_data
 from stepguard.policy.rules import tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in
 
@@ -112,13 +112,14 @@ class GateMemory:
         tool = self.policy.tools[call.tool]
         read = None if tool.result is None else self.reader.result(tool.result, result_data(value))
         self.known.add(texts_in(read))
-        self.history.see(tool.name, Sight(call.values, read, call.number, call.open))
-        if tool.reads or read is None:
+        call.whole = tool.result is None or is_whole(read)
+        self.history.see(tool.name, Sight(call.values, read, call.whole, call.number, call.open))
+        if tool.reads or tool.result is None or not call.whole:
             return
         # What a change gives back is the new state of the one thing that it changes; of two it is not known which.
         alike = [each for each in self.changes_of(tool, call) if self.policy.tools[each[0]].result == tool.result]
         if len(alike) == 1 and len(alike[0][1]) == len(self.policy.tools[alike[0][0]].parameters):
-            self.history.see(alike[0][0], Sight(alike[0][1], read, call.number, call.open))
+            self.history.see(alike[0][0], Sight(alike[0][1], read, True, call.number, call.open))
 
     # ---- what the host knows
 

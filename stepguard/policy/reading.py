@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
+from enum import Enum
 from typing import Any, Final, NoReturn, cast
 from unicodedata import normalize
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -35,6 +36,12 @@ _CLOCK_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "time": (re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"), "14:30"),
 }
 """How an agent writes dates and times, with an example."""
+_ALIKE: Final = {
+    **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"), **dict.fromkeys((0x2018, 0x2019, 0x2BC), "'"), 0x2800: None,
+}  # fmt: skip
+"""Dashes, apostrophes and blanks that a reader takes for the plain ones, and NFKC leaves as they are."""
+_THOUSANDS: Final = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
+"""Whether 1.000 is one or a thousand nobody can tell where the unit has fewer places."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _MAX_POWER: Final = 30
 """A number of ten to this power, or to as little, is no amount of anything."""
@@ -58,6 +65,8 @@ def read_moment(given: object, zone: tzinfo) -> Record:
             moment = datetime.fromisoformat(given)
         except ValueError:
             raise ValueRefused("there is no such moment", text=given) from None
+        if moment.tzinfo is None and zone.utcoffset(moment) != zone.utcoffset(moment.replace(fold=1)):
+            raise ValueRefused("clocks are changed then: say it with its offset, such as +01:00", text=given)
     elif isinstance(given, datetime):
         moment = given
     else:
@@ -99,7 +108,7 @@ def folded(value: Value) -> Value:
     if isinstance(value, str):
         if value.isascii() and value.isprintable():
             return value.lower().replace(" ", "")
-        return "".join(without_unseen(normalize("NFKC", value)).casefold().split())
+        return "".join(without_unseen(normalize("NFKC", value)).translate(_ALIKE).casefold().split())
     if isinstance(value, tuple):
         return tuple(map(folded, value))
     if isinstance(value, Record):
@@ -127,6 +136,15 @@ class PartialRecord(Record):
         return self.keys()
 
 
+def is_whole(value: Value | None) -> bool:
+    """Whether a result is a value of its type in which nothing that is declared is missing."""
+    if isinstance(value, tuple):
+        return all(map(is_whole, value))
+    if isinstance(value, Record):
+        return type(value) is not PartialRecord and all(is_whole(value[key]) for key in value)
+    return value is not None
+
+
 class Reader:
     """Reads JSON data as values of declared types.
 
@@ -150,6 +168,8 @@ class Reader:
     def _argument(self, kind: ValueType, given: object, place: str, depth: int) -> tuple[Value, object]:
         if depth > _MAX_DEPTH:
             raise ValueRefused("nested too deeply", text=place)
+        if isinstance(given, Enum):
+            given = given.value
         if kind == MOMENT:
             if not isinstance(given, str) or isinstance(given, JsonNumber):
                 raise _refused(place, "a date and a time such as 2026-01-31T14:30:00Z was expected")
@@ -210,22 +230,23 @@ class Reader:
                 return given, given
             if not isinstance(given, str) or isinstance(given, JsonNumber):
                 raise _refused(place, f"text was expected, found {_kind_of_data(given)}")
+            given = str.__str__(given)  # a class of texts may show them otherwise
             if len(given) > _MAX_TEXT or not encodable(given):
                 raise _refused(place, "the text is too long, or holds half of a character")
             if kind.kind == "text":
                 if has_unseen(given):
                     raise _refused(place, "the text holds a character that cannot be seen")
-                return str(given), str(given)
+                return given, given
             if kind.kind == "one_of":
                 if given not in kind.options:
                     raise _refused(place, f"one of {', '.join(kind.options)} was expected")
-                return str(given), str(given)
+                return given, given
             pattern, example = _CLOCK_FORMS.get(kind.kind, (None, ""))
             if pattern is not None and not pattern.fullmatch(given):
                 raise _refused(place, f"a {kind.kind} such as {example} was expected")
             if not given.isascii():
                 raise _refused(place, "plain letters and digits were expected")
-            value = kind.accept(str(given))
+            value = kind.accept(given)
         except ValueRefused as error:
             raise _refused(place, error.reason) from None
         return value, kind.write(value)
@@ -249,12 +270,16 @@ class Reader:
                 return None
             known = self.defaults.get(kind.record.name, {})
             values: dict[str, Value] = {}
+            left_out = 0
             for key, inner in kind.record.fields:
                 if given.get(key) is None and key in known:
                     values[key] = known[key]
+                    left_out += 1
                 elif (value := self._result(inner, given.get(key), depth + 1)) is not None:
                     values[key] = value
-            return Record(values) if len(values) == len(kind.record.fields) else PartialRecord(values)
+            if len(values) == len(kind.record.fields):
+                return Record(values)
+            return PartialRecord(values) if len(values) > left_out else None  # of an error nothing is read
         return _plain_result(kind, given)
 
     def _list_result(self, kind: ValueType, given: object, depth: int) -> Value | None:
@@ -286,7 +311,8 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
         if isinstance(given, bool):
             return given if kind.kind == "boolean" else None
         if isinstance(given, str):
-            return None if kind.kind == "boolean" else kind.accept(given)
+            fewer = kind.kind == "integer" or (kind.places is not None and kind.places < 3)
+            return None if kind.kind == "boolean" or (fewer and _THOUSANDS.search(given)) else kind.accept(given)
         return kind.accept(given) if isinstance(given, date | time | timedelta) else None
     except ValueRefused:
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -74,6 +75,16 @@ def _openai_agents(gate: ToolGate, till: Till, id: str, to: str) -> tuple[str, b
     context: Any = agents.tool_context.ToolContext(None, tool_name="pay", tool_call_id=id, tool_arguments="")
     told = asyncio.run(tool.on_invoke_tool(context, f'{{"to": "{to}"}}'))
     return str(told), "paid" not in str(told)
+
+
+@pytest.mark.parametrize("call", [_langchain, _pydantic_ai, _openai_agents])
+def test_calls_at_once_use_no_limit_up_twice(call: Any) -> None:
+    """Of ten at once, each of which would be permitted alone, one is made, whatever framework makes them."""
+    till, gate = Till(), ToolGate(POLICY)
+    with ThreadPoolExecutor(5) as pool:
+        told = list(pool.map(lambda number: call(gate, till, str(number), "a"), range(10)))
+    assert till.paid == ["a"]
+    assert sorted(error for _, error in told) == [False] + [True] * 9
 
 
 @pytest.mark.parametrize("call", [_langchain, _pydantic_ai, _openai_agents])

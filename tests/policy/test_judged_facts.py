@@ -111,6 +111,22 @@ def test_a_budget_that_is_spent_leaves_the_call_waiting() -> None:
     assert "waiting for an answer" in gate.call("refund", {"order": "A1"}, id="1")
 
 
+def test_ever_new_judgements_do_not_spend_without_end() -> None:
+    """Once the budget of the conversation is spent a person is asked, of a new note too; time has a limit elsewhere."""
+    backend = ScriptedBackend(said("true"), said("false"))
+    gate = desk(backend, budget=Budget(calls=2))
+    answers = []
+    for number, note in enumerate((NOTE, NOTE + "!", NOTE + "?")):
+        gate.gate.result(gate.decide("get_order", {"id": "A1"}, id=f"look-{number}").call, {"note": note, "days": 40})
+        answers.append(gate.call("refund", {"order": "A1"}, id=f"pay-{number}"))
+    assert answers[0] == "paid back"
+    assert "After 30 days only what came broken." in answers[1]
+    assert "waiting for an answer" in answers[2]
+    assert len(backend.requests) == 2
+    with pytest.raises(ConfigError, match="time is limited for each judgement"):
+        desk(ScriptedBackend(), budget=Budget(seconds=5))
+
+
 def test_a_judgement_without_a_document_is_as_strong_as_the_guards_votes() -> None:
     """Of keys that are no text nothing can be quoted."""
     policy = Policy.parse(

@@ -15,6 +15,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any, Final, Literal, NamedTuple
 
+from stepguard.engine.budget import Budget
 from stepguard.errors import ValueRefused
 from stepguard.guard import Guard
 from stepguard.integrations.fact_judge import FactJudge, JudgedFact
@@ -90,6 +91,7 @@ class GatedSession:
             (elicitation); where it cannot, or others have to be asked, the model is told that the call waits.
         handshake: whether a client is to begin with ``initialize``: ``server/discover`` is then answered as unknown.
         guard: judges the facts that are declared as ``judged``; what it cannot verify is asked as without it.
+        budget: the calls, tokens and money of all judgements of the session together. None: there is no limit.
     """
 
     def __init__(
@@ -100,6 +102,7 @@ class GatedSession:
         ask: Iterable[str] = (),
         handshake: bool = False,
         guard: Guard | None = None,
+        budget: Budget | None = None,
     ) -> None:
         self.gate = gate
         self._person = PersonAtClient(gate, ask)
@@ -112,7 +115,7 @@ class GatedSession:
         self._listing: set[str | int] = set()
         self._undeclared: set[str] = set()
         self._paused: dict[str, str] = {}
-        self._judge = None if guard is None else FactJudge(guard, gate.policy)
+        self._judge = None if guard is None else FactJudge(guard, gate.policy, budget)
         self._judging: dict[str, _Judging] = {}
 
     # ---- from the client
