@@ -83,16 +83,22 @@ class Journal(Protocol):
         """What earlier processes spent."""
         ...
 
-    def commit(self, commit: Commit, attempts: Sequence[Attempt]) -> None:
-        """Make steps, or a call of a tool, durable, and the model calls that are done with."""
+    def commit(self, commit: Commit) -> None:
+        """Make steps, or a call of a tool, durable."""
         ...
 
     def book(self, attempts: Sequence[Attempt]) -> None:
-        """Take in model calls that are done with, before the next one is made."""
+        """Take in model calls that are done with."""
         ...
 
-    def close(self, result: Result, attempts: Sequence[Attempt]) -> None:
-        """The run has ended, or waits: behind these nothing more is written unless it is opened again."""
+    def close(self, result: Result) -> None:
+        """The run has ended, or waits: nothing more is written unless it is opened again. That is durable behind
+        `settle`.
+        """
+        ...
+
+    def settle(self) -> None:
+        """Have everything durable that was written."""
         ...
 
     def reopen(self) -> None:

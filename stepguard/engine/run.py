@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from functools import partial
 from typing import TYPE_CHECKING
 
 from stepguard.checks import judge_claims
@@ -67,9 +65,10 @@ class Run:
         self._label = label
         self._journal = journal
         self._booked = engine.calls
-        self._unwritten: deque[Attempt] = deque()  # a commit may take from it in a thread of its own
         self._closed = False
+        self._settled = True
         self._keep()
+        self.settle()
 
     @property
     def id(self) -> str:
@@ -114,19 +113,32 @@ class Run:
         """What is to be done now, each action once; empty while everything is outstanding."""
         self._engine.send(Clock(self._clock()))
         actions = self._engine.actions()
-        return actions if self._keep(*actions) else []
+        self._keep()
+        self.settle()
+        return actions
 
-    def next_action(self) -> Action | None:
+    def next_action(self, *, settle: bool = True) -> Action | None:
         """One of `actions`, the oldest; None while everything is outstanding.
 
         For loops that perform one action after the other: what is not handed out when the run ends need not be done.
+
+        Args:
+            settle: see `send`.
         """
         self._engine.send(Clock(self._clock()))
         action = self._engine.next_action()
-        return action if self._keep(action) else None
+        self._keep()
+        if settle:
+            self.settle()
+        return action
 
-    def send(self, event: Event) -> None:
+    def send(self, event: Event, *, settle: bool = True) -> None:
         """Tell the run what happened; events may come in any order.
+
+        Args:
+            event: what happened.
+            settle: whether to wait for the disk where the run ends by it and is kept in a ledger; otherwise call
+                `settle` when it is done, in a thread where nothing else may wait for that.
 
         Raises:
             UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed.
@@ -136,6 +148,23 @@ class Run:
             self._engine.send(Clock(self._clock()))
         self._engine.send(event)
         self._keep()
+        if settle:
+            self.settle()
+
+    def settle(self) -> None:
+        """Have the end durable, where the run has ended and is kept in a ledger; twice does nothing.
+
+        Raises:
+            LedgerError: it may not be durable.
+        """
+        if self._journal is None or self._settled:
+            return
+        try:
+            self._journal.settle()
+        except LedgerError:
+            if not isinstance(self.result().error, LedgerError):  # the result does not say it already
+                raise
+        self._settled = True
 
     def answer(self, step: str, value: object) -> None:
         """Answer, for a person, the step at which the run waits (status ``waiting``); then drive it on.
@@ -155,6 +184,7 @@ class Run:
             self._closed = False
         self._engine.answer(step, value)
         self._keep()
+        self.settle()
 
     def cancel(self, reason: str = "cancelled") -> None:
         """End the run as ``failed`` here: what is outstanding is given up, what was verified stays.
@@ -165,41 +195,21 @@ class Run:
         self._engine.cancel(reason)
         with suppress(LedgerError):  # without an end the ledger takes it for one that was killed
             self._keep()
+            self.settle()
 
-    def _keep(self, *handed: Action | None) -> bool:
-        """Have the calls that are done with made durable before the next one, and the end; whether these may be done.
-
-        A commit mostly comes before the next call, and takes them along.
-        """
+    def _keep(self) -> None:
+        """Have the calls that are done with, and the end, written."""
         if self._journal is None or self._closed:
-            return True
-        fresh = self._engine.attempts_after(self._booked)
-        if fresh:
+            return
+        if fresh := self._engine.attempts_after(self._booked):
             self._booked = fresh[-1].number
-            self._unwritten.extend(fresh)
-        kept = True
-        if self._unwritten and any(isinstance(each, Ask) for each in handed):
             try:
-                self._write(self._journal.book)
+                self._journal.book(fresh)
             except LedgerError as error:
-                kept = False
                 self._engine.cancel(error_text(error), error)
         if self._engine.done:
-            self._closed = True
-            self._write(partial(self._journal.close, self._engine.result()))
-        return kept
-
-    def _write(self, write: Callable[[Sequence[Attempt]], None]) -> None:
-        """Write something together with the calls that are done with."""
-        fresh = []
-        with suppress(IndexError):
-            while True:
-                fresh.append(self._unwritten.popleft())
-        try:
-            write(fresh)
-        except LedgerError:
-            self._unwritten.extendleft(reversed(fresh))
-            raise
+            self._closed, self._settled = True, False
+            self._journal.close(self._engine.result())
 
     def perform(self, action: Action) -> Event:
         """Do what needs no model: judge claims, perform code, wait (blocking), acknowledge a commit.
@@ -223,7 +233,7 @@ class Run:
     def _commit(self, action: Commit) -> Committed | Failed:
         try:
             if self._journal is not None:
-                self._write(partial(self._journal.commit, action))
+                self._journal.commit(action)
         except LedgerError as error:
             return Failed(action.id, error)
         return Committed(action.id)

@@ -301,7 +301,7 @@ class Guard:
         quick = 0
 
         def finish(action: Action, event: Event) -> None:
-            run.send(event)
+            run.send(event, settle=False)
             telemetry.performed(action, event)
 
         async def perform(action: Action) -> Event:
@@ -318,7 +318,7 @@ class Guard:
                 if session is not None:
                     await _open(session(), stack, telemetry)
                 while not run.done:
-                    action = run.next_action()
+                    action = run.next_action(settle=False)
                     if action is None and not tasks:
                         break
                     if action is None:
@@ -334,6 +334,8 @@ class Guard:
                             await asyncio.sleep(0)
                     else:
                         tasks[asyncio.create_task(perform(action))] = action
+                if run.kept:
+                    await asyncio.to_thread(run.settle)
             except BaseException:
                 _abandon(run, tasks)
                 telemetry.done(run.result())

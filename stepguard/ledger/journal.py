@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Any, Final
 
 from stepguard.core.usage import Usage
@@ -162,26 +161,27 @@ class RunJournal:
         """See `Journal.usage`."""
         return self._kept.usage
 
-    def commit(self, commit: Commit, attempts: Sequence[Attempt]) -> None:
+    def commit(self, commit: Commit) -> None:
         """See `Journal.commit`."""
         if commit.call is not None:
-            self._write([("call", call_record(commit.call))], attempts)
+            self._writer.write([("call", call_record(commit.call))])
             return
         bodies = step_records(commit, self._kept.steps)
         if not bodies:
-            if attempts:
-                self.book(attempts)
             return
         fresh = sum(place not in self._kept.steps for place, _ in bodies)
         last = str(commit.records[-1].occurrence)
         steps = [("step", body) for _, body in bodies]
-        self._write(steps, attempts, {"completed = completed + ?": fresh, "place = ?": last})
+        self._writer.write(steps, {"completed = completed + ?": fresh, "place = ?": last})
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
-        self._write([], attempts, synced=False)
+        usage = sum((each.usage for each in attempts), Usage())
+        records = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
+        listed = {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
+        self._writer.write(records, listed, synced=False)
 
-    def close(self, result: Result, attempts: Sequence[Attempt]) -> None:
+    def close(self, result: Result) -> None:
         """See `Journal.close`."""
         problem = result.problem
         place, reason = (None, None) if problem is None else (str(problem.occurrence), storable(problem.reason))
@@ -190,31 +190,20 @@ class RunJournal:
             **{"place = ?": place, "reason = ?": reason},
         }
         try:
-            self._write([("end", end_record(result))], attempts, listed, last=True)
+            self._writer.write([("end", end_record(result))], listed, synced=False, last=True)
         except LedgerError:
             if not isinstance(result.error, LedgerError):  # the result does not say it already
                 raise
         finally:
             self._writer.give_up()
 
+    def settle(self) -> None:
+        """See `Journal.settle`."""
+        self._writer.settle()
+
     def reopen(self) -> None:
         """See `Journal.reopen`."""
         self._writer.reopen()
-
-    def _write(
-        self,
-        records: Sequence[tuple[str, str]],
-        attempts: Sequence[Attempt],
-        listed: Mapping[str, object] = MappingProxyType({}),
-        **options: bool,
-    ) -> None:
-        """Add records behind those of the model calls, and change how the run is listed."""
-        changes = dict(listed)
-        if attempts:
-            usage = sum((each.usage for each in attempts), Usage())
-            changes |= {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
-        calls = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
-        self._writer.write([*calls, *records], changes, **options)
 
 
 class ConversationJournal:

@@ -104,13 +104,16 @@ class _ReadJournal:
         self.calls: Final = kept.calls
         self.answers: Final = kept.answers
 
-    def commit(self, commit: Commit, attempts: Sequence[Attempt]) -> None:
+    def commit(self, commit: Commit) -> None:
         """Nothing is written."""
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """Nothing is written."""
 
-    def close(self, result: Result, attempts: Sequence[Attempt]) -> None:
+    def close(self, result: Result) -> None:
+        """Nothing is written."""
+
+    def settle(self) -> None:
         """Nothing is written."""
 
     def reopen(self) -> None:

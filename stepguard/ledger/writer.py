@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import weakref
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 from stepguard.errors import LedgerError, RunConflict
@@ -36,7 +37,7 @@ class RunWriter:
     def write(
         self,
         records: Sequence[tuple[str, str]],
-        listed: Mapping[str, object],
+        listed: Mapping[str, object] = MappingProxyType({}),
         *,
         synced: bool = True,
         last: bool = False,
@@ -62,7 +63,16 @@ class RunWriter:
                 what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
                 raise RunConflict(what, under_way=True)
             transaction.append(self._run, self._salt, records)
-        if synced and self._full_sync:
+        if synced:
+            self.settle()
+
+    def settle(self) -> None:
+        """Have what was written survive a loss of power, where anything is to.
+
+        Raises:
+            LedgerError: it may not.
+        """
+        if self._full_sync:
             self._file.sync()
 
     def reopen(self) -> None:
