@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
@@ -62,7 +62,14 @@ class Calls:
     fixed_tokens: float = 0.0
 
     def __add__(self, other: Calls) -> Calls:
-        return Calls(*(getattr(self, each.name) + getattr(other, each.name) for each in fields(Calls)))
+        return Calls(
+            self.calls + other.calls,
+            self.steps + other.steps,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.seconds + other.seconds,
+            self.fixed_tokens + other.fixed_tokens,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,7 +220,8 @@ class Learner:
 
     def asked(self, kind: str, *, well: bool) -> None:
         """A step was asked as it stands."""
-        self._kinds[kind] = self._kinds.get(kind, Tries()) + Tries(1, int(well))
+        tries = self._kinds.get(kind) or Tries()
+        self._kinds[kind] = Tries(tries.made + 1, tries.well + int(well))
 
     def tried(self, kind: str, rung: str, *, well: bool) -> None:
         """A rung was used on a step."""

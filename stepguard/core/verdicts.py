@@ -71,7 +71,11 @@ STRENGTHS: Final[tuple[Strength, ...]] = get_args(Strength)
 
 def weakest(strengths: Iterable[Strength]) -> Strength:
     """The weakest of some strengths; ``proved`` where there is none."""
-    return min(strengths, key=STRENGTHS.index, default="proved")
+    least: Strength = "proved"
+    for strength in strengths:
+        if strength != "proved" and STRENGTHS.index(strength) < STRENGTHS.index(least):
+            least = strength
+    return least
 
 
 _OUTCOMES: Final[tuple[str, ...]] = get_args(Outcome)

@@ -80,7 +80,7 @@ def step_kind(step: Step, values: Mapping[str, Value]) -> str:
 def _operation(work: Expression, values: Mapping[str, Value]) -> str | None:
     if not isinstance(work, Chain) or len(work.operands) != 2 or work.operators[0] not in OPERATIONS:
         return None
-    left, right = (_leaf(operand, values) for operand in work.operands)
+    left, right = _leaf(work.operands[0], values), _leaf(work.operands[1], values)
     if left is None or right is None:
         return work.operators[0]
     return f"{work.operators[0]} {_signs(work.operators[0], left, right)}"
@@ -88,6 +88,8 @@ def _operation(work: Expression, values: Mapping[str, Value]) -> str | None:
 
 def _leaf(node: Expression, values: Mapping[str, Value]) -> Numeric | None:
     value = values.get(node.name) if type(node) is Name else node.value if type(node) is Number else None
+    if type(value) is int:
+        return value
     return value if isinstance(value, int | Decimal | Fraction) and not isinstance(value, bool) else None
 
 

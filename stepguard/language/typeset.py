@@ -85,6 +85,7 @@ _DEEPEST: Final = 20  # braces may be nested as deep as a text is long
 _SUBSCRIPT: Final = lazy_pattern(
     r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
+_DIGITS_AND_SIGNS: Final = lazy_pattern("[-0-9 .,()+*/=]*")
 _INTEGER_BEFORE: Final = lazy_pattern(r"(?<![\w.,)\]}])[0-9]{1,9}(?=(?:[ ~]|\\[,;: ])?\Z)")
 _DECIMAL: Final = lazy_pattern(r"(?<![\w.,])[0-9]{1,12}\.[0-9]{0,12}\Z")
 _DIGITS: Final = lazy_pattern(r"[0-9]{1,300}\Z")
@@ -162,6 +163,8 @@ def plain(text: str, *, crosses: bool = True) -> str:
         text: what was written.
         crosses: whether an ``x`` between numbers is a sign; not where a variable may be called so.
     """
+    if _DIGITS_AND_SIGNS.fullmatch(text) is not None and "**" not in text:
+        return text  # by far the most frequent
     body = text
     if not body.isascii():
         body = _INDEX.sub(lambda found: found[0].translate(_SUBSCRIPTS), join_blank_groups(body))

@@ -361,6 +361,8 @@ class Step:
     @property
     def exact(self) -> Expression | None:
         """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""
+        if not self.checks:
+            return None
         return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]
 
     def read(self, text: str) -> Value:
@@ -369,6 +371,8 @@ class Step:
         Raises:
             ValueRefused: the text is no value of the step's type, or could be read in more than one way.
         """
+        if not self.checks:
+            return self.type.read(text)
         grounded = (check for check in self.checks if getattr(check, "name", None) == "grounded")
         orders = {order for check in grounded if (order := getattr(check, "order", None)) is not None}
         return self.type.read(text, order=orders.pop() if len(orders) == 1 else None)

@@ -30,6 +30,7 @@ _EQUALS: Final = 3
 _RUNAWAYS: Final = 3
 """A model that has run away at a step so often is not asked it again."""
 _OF_DAYS: Final = frozenset({"date", "duration", "number", "integer"})
+_SPLIT: Final = Split()
 SOMEBODY_ELSE: Final = "have somebody else answer it: another_model(...) or person(...), a rung of repair=Ladder(...)"
 
 
@@ -130,8 +131,7 @@ def way_at_first(step: Step, values: Mapping[str, Value]) -> Rung | None:
     Of the dates and spans of ``benchmarks/branches.py`` Qwen2.5-Coder got 23 of 98 (1.5B) and 5 of 56 (0.5B) right as
     they stand; all of the other 75, and 44 of the other 51, as sums of days.
     """
-    split = Split()
-    return split if counts_days(step) and split.stand_in(step, values) is not None else None
+    return _SPLIT if counts_days(step) and _SPLIT.stand_in(step, values) is not None else None
 
 
 class Repair(Protocol):
