@@ -3,8 +3,9 @@
     python benchmarks/overhead.py [--steps 100000] [--segment 10] [--repeat 3]
 
 A backend that knows every reply in advance answers at once; the time spent in it is subtracted. Printed are
-microseconds a step, the peak memory at a tenth of the steps and at all of them, what `import stepguard` costs, and how
-long each kind of check takes (`check_times.py`).
+microseconds of the processor a step, beside those of a loop that every machine can be compared by, the peak memory at a
+tenth of the steps and at all of them, what `import stepguard` costs, and how long each kind of check takes
+(`check_times.py`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import statistics
 import subprocess
 import sys
 import time
+import timeit
 
 from check_times import print_times
 
@@ -58,7 +60,7 @@ class Oracle:
 
     def complete(self, request: Request) -> Completion:
         """The right reply."""
-        started = time.perf_counter()
+        started = time.process_time()
         asked = request.messages[-1].content
         completion = self._known.get(asked)
         if completion is None:
@@ -70,7 +72,7 @@ class Oracle:
                 fields[step.id] = f"{substitute(step.expression, state)} = {show_value(value)}"
                 state[step.id] = value
             completion = Completion(json.dumps(fields), usage=Usage(1, 400, 180))
-        self.seconds += time.perf_counter() - started
+        self.seconds += time.process_time() - started
         return completion
 
 
@@ -79,12 +81,17 @@ def measure(steps: int, segment: int) -> float:
     procedure = make_procedure(steps)
     oracle = Oracle()
     guard = Guard(oracle, segment=segment, history=100, seed=0)
-    started = time.perf_counter()
+    started = time.process_time()
     result = guard.run(procedure, {"x": 12, "y": 7})
-    seconds = time.perf_counter() - started - oracle.seconds
+    seconds = time.process_time() - started - oracle.seconds
     assert result.verified, result.problem
     assert result.completed == steps
     return seconds / steps * 1e6
+
+
+def loop_microseconds() -> float:
+    """The least that adding up the numbers below 1,000 takes."""
+    return min(timeit.repeat("sum(range(1000))", number=200, repeat=50)) / 200 * 1e6
 
 
 def peak_mib() -> float:
@@ -120,7 +127,8 @@ def main() -> None:
     times = [measure(args.steps, args.segment) for _ in range(args.repeat)]
     print(
         f"guard: {statistics.median(times):.1f} us a step (min {min(times):.1f}, max {max(times):.1f}; "
-        f"{args.steps:,} steps, segments of {args.segment}, {args.repeat} runs)"
+        f"{args.steps:,} steps, segments of {args.segment}, {args.repeat} runs); sum(range(1000)): "
+        f"{loop_microseconds():.1f} us"
     )
     print(f"peak memory: {early:.1f} MiB after {args.steps // 10:,} steps, {peak_mib():.1f} MiB after {args.steps:,}")
     for statement in ("import stepguard", "from stepguard import Guard, Procedure"):

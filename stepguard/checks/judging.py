@@ -33,6 +33,8 @@ class Judgement:
 
         That the value is wrong goes before that the working is: whoever is asked again might give it another one.
         """
+        if len(self.verdicts) == 1 and self.verdicts[0].outcome in ("pass", "fail", "undecided"):
+            return self.verdicts[0]
         best: Verdict | None = None
         failed = [verdict for verdict in self.verdicts if verdict.outcome == "fail"]
         if failed:
@@ -50,6 +52,8 @@ class Judgement:
         verdict = self.verdict
         if verdict is None or verdict.outcome != "pass":
             return "unverified"
+        if len(self.verdicts) == 1 and verdict.strength is not None:
+            return verdict.strength
         return max((each.strength for each in self.verdicts if each.strength is not None), key=STRENGTHS.index)
 
 

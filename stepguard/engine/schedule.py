@@ -146,6 +146,7 @@ class Schedule:
         steps: list[Step] = []
         places: list[Occurrence] = []
         ids: set[str] = set()
+        leading: Rung | None = None  # how the first of them is asked
         waiting: set[str] = set()  # steps that are not asked yet: an id that is used again has to wait for them
         for index in range(self.frontier, end):
             if index in self._flying or index in self._ahead:
@@ -186,10 +187,11 @@ class Schedule:
             steps.append(step)
             places.append(pending.occurrence(index))
             ids.add(step.id)
-            rung = way(indices[0], steps[0])
-            if step.performer != "model" or (rung is not None and not rung.plain):
+            if len(steps) == 1:
+                leading = way(index, step)
+            if step.performer != "model" or (leading is not None and not leading.plain):
                 break
-            alone = rung is not None and rung.alone
+            alone = leading is not None and leading.alone
             leads_on = step.with_next and len(indices) < size + _MOST_BEFORE
             if (alone or len(indices) >= size) and not leads_on:
                 break

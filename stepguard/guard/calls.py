@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from stepguard.backends.base import FORBIDDEN, Backend, Completion, SyncBackend, ask
+from typing import TYPE_CHECKING, cast
+
+from stepguard.backends.base import FORBIDDEN, Backend, Completion, ask
 from stepguard.checks import ajudge_claims
 from stepguard.core.deadlines import Overrun, awaited, gave_up
 from stepguard.engine.actions import Act, Action, Ask, CheckClaims, Checked, Commit, Event, Failed, Replied, Wait, Woke
 from stepguard.engine.performing import aperform_step
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest, UsageError
+
+if TYPE_CHECKING:
+    from stepguard.backends.base import SyncBackend
 
 
 def ask_model(backend: SyncBackend, action: Ask) -> Event:
@@ -76,9 +81,9 @@ def as_sync(backend: Backend, refusal: str) -> SyncBackend:
     Raises:
         ConfigError: it cannot, as `refusal` says.
     """
-    if not isinstance(backend, SyncBackend) or getattr(backend, "is_async", False):
+    if not hasattr(backend, "complete") or getattr(backend, "is_async", False):  # isinstance() takes much longer
         raise ConfigError(f"{refusal}: use `await guard.arun(...)`", option="backend")
-    return backend
+    return cast("SyncBackend", backend)
 
 
 def _ends_the_rung(action: Ask) -> bool:
