@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.errors import ConfigError, ExpressionError, PolicyError, ProcedureError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Logic, Name, Not
+from stepguard.language.expressions import Expression, Logic, Name, Not
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import Member, variables_in
+from stepguard.language.terms import LiteralTerm, Member, variables_in
 from stepguard.language.type_relations import DATE, fits
 from stepguard.language.value_types import ValueType
+from stepguard.policy.contradictions import RuleCondition, RuleConditions, always
 from stepguard.policy.rules import (
     MOMENT,
     Binding,
@@ -27,6 +29,7 @@ from stepguard.policy.rules import (
     Exemption,
     ExpressionLike,
     Limit,
+    Prohibition,
     Repetition,
     Requirement,
     Rule,
@@ -66,6 +69,7 @@ class _RuleChecker:
         self.tables: dict[str, Table] = {**tables, **{fact.name: fact.table for fact in facts.values() if fact.keys}}
         self.keyed = frozenset(fact.name for fact in facts.values() if fact.keys)
         self.used: set[str] = set()
+        self.held: dict[str, RuleConditions] = {}
         self.line: int | None = None
 
     def refusal(self, message: str, line: int | None = None) -> PolicyError:
@@ -88,7 +92,7 @@ class _RuleChecker:
             )
             raise self.refusal(text) from None
 
-    def truth(self, given: ExpressionLike, scope: _Scope) -> None:
+    def truth(self, given: ExpressionLike, scope: _Scope) -> RuleCondition:
         kind = self.type(given, scope)
         if kind.kind != "boolean":
             raise self.refusal(f"a truth value is needed, and {_short(given)!r} is {kind}: compare it with something")
@@ -101,6 +105,14 @@ class _RuleChecker:
                     f"{_short(part)!r} reads nothing and comes always to the same: leave it out, or write `never` or "
                     "`allow`"
                 )
+        condition = RuleCondition.read(tree, options=self.options_in(scope))
+        if always([condition]) is not None:
+            raise self.refusal(f"{_short(given)!r} comes always to the same: leave it out, or write `never` or `allow`")
+        return condition
+
+    def options_in(self, scope: _Scope) -> Callable[[Expression], tuple[str, ...]]:
+        """What a term may be where a demand stands, as far as its type lists that."""
+        return lambda term: type_of(term, scope.types, self.tables).options
 
     def tool(self, name: str) -> DeclaredTool:
         tool = self.tools.get(name)
@@ -159,12 +171,38 @@ class _RuleChecker:
                 )
             if name in read or name not in types:
                 types[name] = parameter.type
-        self.body(rule.demands, _Scope(types))
+        scope = _Scope(types)
+        self.body(rule.demands, scope)
+        self.together(rule, dict(zip(names, tool.names, strict=True)), scope)
+
+    def together(self, rule: Rule, arguments: Mapping[str, str], scope: _Scope) -> None:
+        """Whether what is required before a call can all hold, in this rule and those above it."""
+        held = self.held.setdefault(rule.tool, RuleConditions())
+        same = {*BUILT_IN, *self.plain, *self.tables}
+        named = {name: arguments.get(name, name if name in same else f"{name} {id(rule)}") for name in scope.types}
+        for demand in rule.demands:
+            if isinstance(demand, Done) and not demand.negated and not demand.exemption:
+                self.line = demand.line
+                if demand.pattern.tool == rule.tool:
+                    raise self.refusal(
+                        f"no call of {rule.tool} can come before the first one: write `never {rule.tool}`"
+                    )
+            if isinstance(demand, Requirement) and not demand.exemption:
+                self.line = demand.line
+                tree = tree_of(demand.condition)
+                condition = RuleCondition.read(tree, named=named, options=self.options_in(scope))
+                if held.contradict(replace(condition, holds=not demand.negated)):
+                    raise self.refusal(f"this and what is required above it of {rule.tool} never hold together")
 
     def body(self, demands: Iterable[Demand], scope: _Scope) -> None:
+        passed: set[object] = set()
         for demand in demands:
             self.line = demand.line
             self.demand(demand, scope)
+            key = ("at most", demand.per, demand.within, demand.exemption) if isinstance(demand, Limit) else demand
+            if key in passed:
+                raise self.refusal("a line above it says the same: leave one of them out")
+            passed.add(key)
         for name, line in scope.bound.items():
             if name not in scope.used:
                 raise self.refusal(f"nothing reads {name!r}: leave it out", line)
@@ -189,21 +227,32 @@ class _RuleChecker:
                 self.bind(name, ValueType(kind="list", items=tool.result), scope)
             case Requirement(condition=condition):
                 self.exempt(demand.exemption, scope)
-                self.truth(condition, scope)
+                counted = self.truth(condition, scope)
+                if demand.exemption is not None:
+                    case = RuleCondition.read(tree_of(demand.exemption.condition), options=self.options_in(scope))
+                    case, broken = replace(case, holds=demand.exemption.counts), replace(counted, holds=demand.negated)
+                    if always([case, broken]) is False:
+                        raise self.refusal(f"{_short(condition)!r} is broken by nothing where it counts")
             case Limit(per=per, within=within):
                 self.exempt(demand.exemption, scope)
                 for each in per:
                     self.type(each, scope)
                 if within is not None and self.type(within, scope).kind != "duration":
                     raise self.refusal("a limit counts within a duration, such as `within 24 hours`")
+                if isinstance(within, LiteralTerm) and cast(timedelta, within.value) <= timedelta():
+                    raise self.refusal("within no time at all nothing can be counted")
             case Binding(name, value):
                 self.bind(name, self.type(value, scope), scope)
             case Branching(branches, otherwise):
+                others: list[RuleCondition] = []
                 for condition, body in branches:
                     self.line = demand.line
                     if not body:
                         raise self.refusal(f"the case {_short(condition)!r} demands nothing: leave it out")
-                    self.truth(condition, scope)
+                    case = self.truth(condition, scope)
+                    if others and always([*others, case]) is False:
+                        raise self.refusal(f"the case {_short(condition)!r} never comes up behind those above it")
+                    others.append(replace(case, holds=False))
                     self.body(body, scope.inner())
                 self.body(otherwise, scope.inner())
             case Repetition(variable, over, body):
@@ -241,7 +290,7 @@ def _short(given: ExpressionLike) -> str:
 
 
 def check_rules(
-    rules: Iterable[Rule],
+    rules: Sequence[Rule],
     tools: Mapping[str, DeclaredTool],
     facts: Mapping[str, DeclaredFact],
     tables: Mapping[str, Table],
@@ -256,6 +305,10 @@ def check_rules(
     ruled: dict[str, bool] = {}
     for rule in rules:
         checker.rule(rule)
+        never = [each for each in rule.demands if isinstance(each, Prohibition) and each.exemption is None]
+        own = [each for each in tools[rule.tool].rules if each is not rule and each.line != rule.line]
+        if never and own and not any(each.line == own[0].line for each in rules if each.tool != rule.tool):
+            raise PolicyError(f"{rule.tool} is never called: line {own[0].line} demands nothing more", line=rule.line)
         free = not rule.demands
         if ruled.setdefault(rule.tool, free) != free or (free and tools[rule.tool].reads):
             reason = "it only reads" if tools[rule.tool].reads else "a rule speaks of it"
