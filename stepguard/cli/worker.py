@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     queue.add_argument("--queue", metavar="NAME", default="stepguard", help="its name (default: %(default)s)")
     queue.add_argument("--runs", metavar="N", type=int, default=8, help="so many at a time here (default: %(default)s)")
     queue.add_argument("--total", metavar="N", type=int, help="so many at a time over all workers of the queue")
-    queue.add_argument("--rate", metavar="N/S", help="so many runs begin in so many seconds, over all workers")
+    queue.add_argument("--rate", metavar="N/S", help="so many model calls in so many seconds, over all workers")
     add_log_level(parser, "warning")
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
     model.add_argument("--model", metavar="NAME", help="the model to ask, as for `stepguard run`")
@@ -120,11 +120,11 @@ def _procedures(folder: str | None) -> Iterable[Procedure]:
 
 
 def _rate(given: str | None) -> tuple[int, float] | None:
-    """``60/60``: so many runs in so many seconds."""
+    """``60/60``: so many model calls in so many seconds."""
     if given is None:
         return None
-    runs, _, seconds = given.partition("/")
+    calls, _, seconds = given.partition("/")
     try:
-        return int(runs), float(seconds)
+        return int(calls), float(seconds)
     except ValueError:
-        raise ConfigError(f"--rate is a number of runs and of seconds, such as 60/60, not {given!r:.40}") from None
+        raise ConfigError(f"--rate is a number of calls and of seconds, such as 60/60, not {given!r:.40}") from None

@@ -256,13 +256,16 @@ class Guard:
 
         return run, Batch(procedure, **options)
 
-    def drive(self, run: Run, *, stopped: Callable[[], bool] | None = None) -> Result:
+    def drive(
+        self, run: Run, *, stopped: Callable[[], bool] | None = None, asking: Callable[[Ask], None] | None = None
+    ) -> Result:
         """Carry a run that `start` made to its end.
 
         Args:
             run: the run.
             stopped: whether it is to be cancelled, asked before each model call, each wait and each call of a tool, of
                 which none is ever cut off.
+            asking: called before each model call, which waits until it returns.
 
         Where this is interrupted (by KeyboardInterrupt, say) the run is cancelled: `Run.values` and `Run.result` hold
         what was verified and spent.
@@ -279,6 +282,8 @@ class Guard:
                 action = run.next_action()
                 if action is None:
                     break
+                if asking is not None and isinstance(action, Ask):
+                    asking(action)
                 if stopped is not None and _begins(action) and stopped():
                     run.cancel()
                     break

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -146,13 +147,17 @@ class Ledger:
         writer, kept = self._go_on(run_id, row, "running", lambda kept: self._check_inputs(kept, given, run_id))
         return RunJournal(writer, kept, texts=self._texts)
 
-    def queue(self, procedure: Procedure, inputs: Mapping[str, Value], *, run_id: str) -> bool:
+    def queue(
+        self, procedure: Procedure, inputs: Mapping[str, Value], *, run_id: str, queue: str, priority: int
+    ) -> bool:
         """Begin a run that another process is to drive; one that was begun so before is left as it is.
 
         Args:
             procedure: its procedure.
             inputs: its inputs, as `Procedure.accept_inputs` gives them.
             run_id: its name.
+            queue: the queue into which it is put next, for whoever finds that this has not happened; see `unclaimed`.
+            priority: its priority there.
 
         Returns:
             Whether it is new.
@@ -167,7 +172,8 @@ class Ledger:
         row = self._row(run_id)
         if row is None:
             try:
-                self._begin(run_id, self._subject(procedure), "queued", inputs=given).give_up()
+                facts = {"inputs": given, "queue": queue, "priority": priority}
+                self._begin(run_id, self._subject(procedure), "queued", **facts).give_up()
                 self.file.sync()
             except RunConflict:  # somebody has just begun it
                 row = self._row(run_id)
@@ -178,6 +184,47 @@ class Ledger:
         self._check_procedure(procedure, row.procedure, run_id)
         self._check_inputs(load_run(self.file, row.number), given, run_id)
         return False
+
+    def unclaimed(self, *, after: int, seconds: float, most: int = 500) -> list[tuple[int, str, str, int]]:
+        """Runs that were meant for a queue longer ago than so many seconds, and that nobody has driven since.
+
+        Args:
+            after: the number above which theirs are.
+            seconds: how long ago they were begun at least.
+            most: how many are looked at.
+
+        Returns:
+            Of each its number, name, queue and priority, by the number.
+
+        Raises:
+            LedgerError: it cannot be read.
+        """
+        rows = self.file.read(
+            "select runs.number, name, body from runs join records on run = runs.number where status = 'queued'"
+            f" and kind = 'begin' and runs.number > ? and updated < ? order by runs.number limit {most:d}",
+            *(after, time.time() - seconds),
+        )
+        begun = [(number, name, json.loads(body)) for number, name, body in rows]
+        return [(number, name, each["queue"], each["priority"]) for number, name, each in begun]
+
+    def take_turn(self, endpoint: str, *, calls: int, seconds: float) -> float:
+        """Take the next turn to call an endpoint, of which all who share the ledger have so many in so many seconds.
+
+        Returns:
+            How many seconds to wait before asking again; 0 where it was taken.
+
+        Raises:
+            LedgerError: it cannot be written.
+        """
+        between = seconds / calls
+        with self.file.writing() as transaction:
+            row = transaction.execute("select free from turns where endpoint = ?", endpoint).fetchone()
+            now = self.file.now()
+            if row is not None and now < row[0] <= now + between:  # later ones are of a clock that has gone back
+                return float(row[0]) - now
+            sql = "insert into turns values (?, ?) on conflict (endpoint) do update set free = excluded.free"
+            transaction.execute(sql, endpoint, now + between)
+        return 0.0
 
     def queued(self, run_id: str, procedures: Iterable[Procedure] = ()) -> tuple[Procedure, dict[str, Value]]:
         """The procedure and the inputs of a run that is there.

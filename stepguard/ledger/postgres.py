@@ -141,6 +141,11 @@ class LedgerDatabase:
             rows: list[tuple[Any, ...]] = self._first(_translated(sql), arguments).fetchall()
             return rows
 
+    def now(self) -> float:
+        """See `LedgerStore.now`: that of the server."""
+        ((now,),) = self.read("select extract(epoch from clock_timestamp())::double precision")
+        return float(now)
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """See `LedgerStore.snapshot`."""

@@ -54,7 +54,8 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
     "begin": {
         **dict.fromkeys(("run", "procedure"), str),
         "inputs": _Maybe(dict),
-        "conversation": _TEXT,
+        **dict.fromkeys(("conversation", "queue"), _TEXT),
+        "priority": _Maybe(int),
         "options": _Maybe({"zone": str, "reused_ids": bool, "observe": bool}),
     },
     "step": {

@@ -191,6 +191,10 @@ class LedgerFile:
         with self._lock, self._explained():
             return self._connection.execute(sql, arguments).fetchall()
 
+    def now(self) -> float:
+        """See `LedgerStore.now`: that of this machine."""
+        return time.time()
+
     def tidy(self) -> None:
         """See `LedgerStore.tidy`: out of what SQLite keeps beside the file as well."""
         with self._lock, self._explained():

@@ -33,6 +33,8 @@ TABLES: Final = (
     "create table records (number integer primary key, run integer not null, kind text not null, body text,"
     " digest blob not null, hash blob not null)",
     "create index records_of_runs on records (run)",
+    "create index runs_by_status on runs (status)",
+    "create table turns (endpoint text primary key, free real not null) without rowid",
 )
 """What there is, in the SQL of SQLite."""
 
@@ -166,6 +168,13 @@ class LedgerStore(Protocol):
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         """The rows of a query.
+
+        Raises:
+            LedgerError: it cannot be read.
+        """
+
+    def now(self) -> float:
+        """The time in seconds since 1970, by the one clock of all who share it.
 
         Raises:
             LedgerError: it cannot be read.

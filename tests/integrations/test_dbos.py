@@ -158,20 +158,64 @@ def test_a_name_is_of_one_run(tmp_path: Path) -> None:
 
 
 def test_urgent_runs_come_first_and_limits_hold(tmp_path: Path) -> None:
-    """Runs begin by their priority, no more at a time and in a while than all workers may together."""
+    """Runs begin by their priority, and no more at a time than all workers may together."""
     model = Asked()
     runs = tmp_path / "runs.db"
     with Jobs(runs) as jobs:
         for x, priority in ((1, 30), (2, 10), (3, 20), (4, 40)):
             jobs.enqueue(CHAIN, {"x": x}, run_id=f"run {x}", priority=priority)
-        limits: dict[str, Any] = {"runs": 4, "total": 1, "rate": (2, 3600.0), "model": model}
-        with working(runs, **limits):
-            until(lambda: status(jobs, "run 3") == "verified")
-        with working(runs, **limits) as other:  # the rate is that of the queue, not of a worker
-            time.sleep(1.0)
-            assert not other.driving
-        assert [x for x, step in model.steps if step == "t1"] == ["2", "3"]
-        assert [status(jobs, f"run {x}") for x in (1, 4)] == ["queued", "queued"]
+        with working(runs, model=model, runs=4, total=1):
+            until(lambda: status(jobs, "run 4") == "verified")
+        assert [x for x, step in model.steps if step == "t1"] == ["2", "3", "1", "4"]
+        assert [step for _, step in model.steps] == [f"t{number}" for number in range(1, 7)] * 4
+
+
+def test_a_rate_counts_the_calls_of_all_workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many runs and workers there are, the model is called no more often; who waits for a turn is not lost."""
+    monkeypatch.setattr("stepguard.integrations.dbos.worker._AGAIN_SECONDS", 0.2)
+    model, runs = Asked(), tmp_path / "runs.db"
+    with Jobs(runs) as jobs:
+        for x in range(3):
+            jobs.enqueue(CHAIN, {"x": x}, run_id=f"run {x}")
+        for _ in range(2):  # workers, of which the second finds the turn taken by the first
+            with working(runs, model=model, rate=(1, 3600.0)) as worker:
+                until(lambda: len(worker._driven) == 3)
+                until(lambda: len(model.steps) == 1)
+            assert len(model.steps) == 1
+        with working(runs, model=model, rate=(1_000_000, 1.0)):
+            until(lambda: {status(jobs, f"run {x}") for x in range(3)} == {"verified"})
+        assert len(model.steps) == 18
+        assert verify_ledger(jobs.ledger).right
+
+
+def test_a_run_whose_process_died_before_it_was_queued_is_claimed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is in the ledger and in no queue is put into its own, and into no other; a cancelled one is not."""
+    monkeypatch.setattr("stepguard.integrations.dbos.worker._UNCLAIMED_SECONDS", 0.0)
+    runs = tmp_path / "runs.db"
+    with Jobs(runs) as jobs:
+        jobs.enqueue(CHAIN, {"x": 1}, run_id="cancelled")
+        jobs.cancel("cancelled")
+        for name, queue in (("left", "stepguard"), ("of others", "other")):
+            with monkeypatch.context() as dying:
+                dying.setattr(jobs, "_next", lambda *_, **__: None)
+                jobs.enqueue(CHAIN, {"x": 2}, run_id=name, queue=queue, priority=7)
+        with working(runs):
+            until(lambda: status(jobs, "left") == "verified")
+        assert (jobs.job("left").priority, jobs.job("of others")) == (7, None)  # type: ignore[union-attr]
+        assert status(jobs, "cancelled") == "queued"
+
+
+def test_a_run_that_kills_its_workers_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a dead worker left is queued behind that, until too many have died of it."""
+    monkeypatch.setattr("stepguard.integrations.dbos.jobs._DEATHS", 1)
+    with Jobs(tmp_path / "runs.db") as jobs:
+        jobs.enqueue(CHAIN, {"x": 1}, run_id="run", priority=7)
+        for workflows in (2, 2):
+            jobs._take_over(jobs._newest("run"))
+            assert len(jobs._workflows("run")) == workflows
+        assert (jobs.job("run").status, jobs.job("run").priority) == ("CANCELLED", 7)  # type: ignore[union-attr]
 
 
 def test_a_run_is_cancelled_where_nothing_is_cut_off(tmp_path: Path) -> None:

@@ -8,13 +8,13 @@
     with Jobs("postgresql://stepguard@db/work") as jobs:              # anywhere, or ``stepguard enqueue``
         jobs.enqueue(refund, {"price": 70, "fee": 8}, run_id="refund 17", priority=2)
 
-Queues, priorities, rates and what becomes of the workflows of a dead process are DBOS's. One of its workflows drives
-one run from where the ledger says that it stands, to its end or until it waits for a person; no worker is held then,
-and when the answer comes, by whatever way, the next workflow of the run is queued. Its workflows hold the name of a run
-and nothing else: inputs, values and answers are in the ledger alone.
+Queues, priorities and limits of runs are DBOS's. One of its workflows drives one run from where the ledger says that it
+stands, to its end or until it waits for a person; no worker is held then, and when the answer comes, by whatever way,
+the next workflow of the run is queued. Its workflows hold the name of a run and nothing else: inputs, values and
+answers are in the ledger alone.
 
-Every worker holds a lock in the ledger that is free when its process is gone. What DBOS knows to be under way on a
-worker whose lock is free is handed to DBOS to be queued again.
+Every worker holds a lock in the ledger that is free when its process is gone. Of a run that DBOS knows to be under way
+on a worker whose lock is free, the next workflow is queued. Model calls are counted in the ledger, over all workers.
 """
 
 from __future__ import annotations

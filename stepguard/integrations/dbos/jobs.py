@@ -20,6 +20,8 @@ VERSION: Final = "1"
 """That of the workflow, not of stepguard: workers of several versions share a queue, and the ledger says what fits."""
 USUAL_PRIORITY: Final = 100
 """The priority of a run of which nothing is said."""
+_DEATHS: Final = 100
+"""So many workers may die in a run before it counts as one that kills them."""
 ACTIVE: Final = ("ENQUEUED", "DELAYED", "PENDING")
 
 
@@ -30,8 +32,8 @@ class QueuedRun:
     Attributes:
         run_id: its name.
         status: that of DBOS for its newest workflow: ``ENQUEUED``, ``DELAYED``, ``PENDING`` while a worker drives it,
-            ``SUCCESS`` where it has ended or waits for a person, ``ERROR`` where it could not be driven, ``CANCELLED``,
-            or ``MAX_RECOVERY_ATTEMPTS_EXCEEDED`` where it has killed very many workers.
+            ``SUCCESS`` where it has ended or waits for a person, ``ERROR`` where it could not be driven, or
+            ``CANCELLED``, as one is that has killed very many workers.
         worker: the worker that drives or drove it; None before the first.
         queue: the name of its queue.
         priority: 1 comes first.
@@ -107,7 +109,8 @@ class Jobs:
         check_run_id(queue, "queue")
         if isinstance(priority, bool) or not isinstance(priority, int) or not 1 <= priority < 2**31:
             raise ConfigError(f"priority is a whole number from 1 on, not {priority!r:.60}", option="priority")
-        new = self.ledger.queue(procedure, procedure.accept_inputs(inputs or {}), run_id=run_id)
+        given = procedure.accept_inputs(inputs or {})
+        new = self.ledger.queue(procedure, given, run_id=run_id, queue=queue, priority=priority)
         newest = None if new else self._newest(run_id)
         if newest is None or newest.status not in ACTIVE:
             self._next(run_id, queue, priority, after=0 if newest is None else number_of(newest))
@@ -152,6 +155,25 @@ class Jobs:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def _claim(self, left: Iterable[tuple[int, str, str, int]]) -> None:
+        """Queue runs whose process died before it had; what `Ledger.unclaimed` gives of them."""
+        first = {f"{run_id}#1": (run_id, queue, priority) for _, run_id, queue, priority in left}
+        if not first:
+            return
+        with explained(self.ledger.path):
+            rows = self._client.list_workflows(workflow_ids=[*first], load_input=False, load_output=False)
+        for workflow in first.keys() - {each.workflow_id for each in rows}:
+            self._next(*first[workflow], after=0)
+
+    def _take_over(self, workflow: Any) -> None:
+        """Queue a run anew whose worker is dead, behind the workflow that this one has left."""
+        run_id = workflow.workflow_id.rpartition("#")[0]
+        left = sum(each.status == "CANCELLED" for each in self._workflows(run_id))
+        if left < _DEATHS:
+            self._next(run_id, workflow.queue_name, workflow.priority, after=number_of(workflow))
+        with explained(self.ledger.path):  # behind the next one, so that it is not lost where this process dies here
+            self._client.cancel_workflow(workflow.workflow_id)
 
     def _next(self, run_id: str, queue: str, priority: int, *, after: int, delay: float = 0.0) -> None:
         """Queue the workflow of a run behind one; whoever does it at the same time queues the same one."""

@@ -14,6 +14,7 @@ from hashlib import blake2b
 from typing import Final
 
 from stepguard.core.arguments import check_count, check_instance, check_run_id, check_seconds
+from stepguard.engine.actions import Ask
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.guard.guard import Guard
 from stepguard.integrations.dbos.jobs import (
@@ -33,8 +34,8 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 
 _AGAIN_SECONDS: Final = 15.0
 """After what time a run is tried again whose ledger did not answer, or that somebody else was driving."""
-_RECOVERIES: Final = 1_000
-"""So often a run is taken over before it counts as one that kills its workers."""
+_UNCLAIMED_SECONDS: Final = 15.0
+"""After what time a run that was begun for a queue, and is in none, counts as one whose process died between."""
 _log = logging.getLogger("stepguard")
 _alone: Final = threading.Lock()
 """DBOS is one for each process, and so is its worker."""
@@ -49,7 +50,8 @@ class Worker:
         queue: the queue. One for each endpoint keeps the limits below for that endpoint.
         runs: how many runs this worker carries out at a time.
         total: how many all workers of the queue may carry out at a time; None: no limit.
-        rate: how many runs may begin, over all workers, in how many seconds; None: no limit.
+        rate: how many calls of the guard's model may be made, over all workers of the queue, in how many seconds; they
+            are spread evenly. None: no limit.
         poll: how often it is looked, in seconds, whether there is something to do, and whether another worker is dead.
 
     Raises:
@@ -78,7 +80,7 @@ class Worker:
         check_count(total, "total", optional=True)
         check_seconds(poll, "poll", positive=True)
         if rate is not None:
-            check_instance(rate, tuple, "rate", what="a number of runs and of seconds")
+            check_instance(rate, tuple, "rate", what="a number of calls and of seconds")
             check_count(rate[0], "rate")
             check_seconds(rate[1], "rate", positive=True)
         if total is not None and total < runs:
@@ -90,13 +92,11 @@ class Worker:
         for each in self._procedures:
             check_procedure(each)
         self._queue: Final = queue
-        self._limits: Final = {
-            "worker_concurrency": runs,
-            "global_concurrency": total,
-            "limiter": None if rate is None else {"limit": rate[0], "period": rate[1]},
-            "polling_interval_sec": poll,
-        }
+        self._limits: Final = {"worker_concurrency": runs, "global_concurrency": total, "polling_interval_sec": poll}
         self._poll: Final = poll
+        self._rate: Final = rate
+        self._turns: Final = threading.Lock()
+        self._claimed = 0
         self._cancelled: Final[set[str]] = set()
         self._driven: Final[set[str]] = set()
         self._ending: Final = threading.Event()
@@ -129,9 +129,7 @@ class Worker:
             )
             # Without steps of DBOS: carried out again it goes on from the ledger, which knows more than a result.
             portable = self._library.WorkflowSerializationFormat.PORTABLE
-            dbos.workflow(name=WORKFLOW, max_recovery_attempts=_RECOVERIES, serialization_type=portable)(
-                self._workflow()
-            )
+            dbos.workflow(name=WORKFLOW, serialization_type=portable)(self._workflow())
             dbos.listen_queues([self._queue])
             with explained(self._ledger.path):
                 dbos.launch()
@@ -197,7 +195,8 @@ class Worker:
         try:
             procedure, inputs = self._ledger.queued(run_id, self._procedures)
             run = self._guard.start(procedure, inputs, run_id=run_id)
-            result = self._guard.drive(run, stopped=lambda: workflow in self._cancelled)
+            cancelled = lambda: workflow in self._cancelled  # noqa: E731
+            result = self._guard.drive(run, stopped=cancelled, asking=lambda ask: self._wait_for_turn(ask, cancelled))
         except RunConflict as conflict:
             if not conflict.under_way:
                 raise
@@ -207,6 +206,24 @@ class Worker:
         if isinstance(result.error, LedgerError):
             return self._again(run_id, number, workflow, str(result.error))
         return result.status
+
+    def _wait_for_turn(self, ask: Ask, cancelled: Callable[[], bool]) -> None:
+        """Wait until the model may be called; one thread of a worker asks for that at a time."""
+        if self._rate is None or ask.backend is not None:  # that of a rung is another endpoint
+            return
+        calls, seconds = self._rate
+        while not cancelled():
+            if self._ending.is_set():
+                raise LedgerError("this worker ends")
+            if not self._turns.acquire(timeout=1.0):
+                continue
+            try:
+                wait = self._ledger.take_turn(self._queue, calls=calls, seconds=seconds)
+                if not wait:
+                    return
+                self._ending.wait(min(wait, 1.0))
+            finally:
+                self._turns.release()
 
     def _again(self, run_id: str, number: int, workflow: str, reason: str) -> str:
         """Have the run tried once more in a while."""
@@ -242,9 +259,14 @@ class Worker:
         workers = {each.executor_id for each in pending} - {self.name, None}
         locks = {_lock_of(each): each for each in workers}
         held = self._ledger.file.held(locks)
-        if dead := [name for lock, name in locks.items() if lock not in held]:
+        if dead := {name for lock, name in locks.items() if lock not in held}:
             _log.warning("what %s left is queued again", ", ".join(sorted(dead)))
-            self._library.DBOS._recover_pending_workflows(dead)
+            for each in pending:
+                if each.executor_id in dead:
+                    jobs._take_over(each)
+        if left := self._ledger.unclaimed(after=self._claimed, seconds=_UNCLAIMED_SECONDS):
+            jobs._claim(each for each in left if each[2] == self._queue)
+            self._claimed = left[-1][0]
 
 
 def _lock_of(worker: str) -> int:
