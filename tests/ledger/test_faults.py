@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import os
@@ -11,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -283,6 +285,36 @@ def test_a_disk_that_does_not_sync_is_trusted_no_more(tmp_path: Path, monkeypatc
     ledger.close()
     assert Guard(SURE, ledger=path).run(CHAIN, {"x": 12}, run_id="run").verified
     assert faults_of(path) == []
+
+
+def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Threads share syncs of the disk: each waits for one that began behind its write. An event loop waits for none."""
+    ledger, read = Ledger(tmp_path / "runs.db"), Ledger(tmp_path / "runs.db", read_only=True)
+    covered, loops = [0], [0]
+
+    def noting(_: int) -> None:
+        head = int(read.head().partition(":")[0])
+        loops[0] += threading.current_thread() is looping
+        covered[0] = head
+
+    monkeypatch.setattr("stepguard.ledger.sqlite_file._sync", noting)
+    sync = ledger.file.sync
+
+    def checked() -> None:
+        head = int(ledger.head().partition(":")[0])
+        sync()
+        assert covered[0] >= head
+
+    monkeypatch.setattr(ledger.file, "sync", checked)
+    guard = Guard(SURE, segment=1, ledger=ledger)
+    looping: object = None
+    with ThreadPoolExecutor(8) as threads:
+        runs = [threads.submit(guard.run, CHAIN, {"x": number}, run_id=f"run {number}") for number in range(16)]
+        assert all(each.result().verified for each in runs)
+    assert covered[0] == int(ledger.head().partition(":")[0])
+    looping = threading.current_thread()
+    assert asyncio.run(guard.arun(CHAIN, {"x": 12}, run_id="async")).verified
+    assert (covered[0], loops) == (int(ledger.head().partition(":")[0]), [0])
 
 
 def test_a_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
