@@ -7,9 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import get_args
 
 from stepguard.auditing.names import Entry
-from stepguard.auditing.occurrences import Chain, Label, Labels, Pattern, Places, Style, pattern, weaker
+from stepguard.auditing.numberings import Numberings
+from stepguard.auditing.occurrences import (
+    Chain,
+    Label,
+    Labels,
+    Pattern,
+    Places,
+    Round,
+    Style,
+    ambiguous,
+    loops_meant,
+    pattern,
+    weaker,
+)
 from stepguard.auditing.states import Judge
 from stepguard.auditing.ways import Key, Reached, Way
 from stepguard.language.expression_parsing import parse_expression
@@ -17,6 +31,7 @@ from stepguard.language.expressions import names_in
 from stepguard.language.values import Value
 
 _MOST_WALKS = 8
+_ELSEWHERE = "which round it belongs to hangs on where the loops before it end"
 
 
 @dataclass(slots=True)
@@ -28,6 +43,7 @@ class ClaimGroup:
         entries: the claims, in the order of the text.
         chains: the places where they may belong, with the rounds that their label names there.
         dropped: why they are set aside, empty where they are not.
+        sure: how many of them are not, the first ones.
         reached: the steps that they may belong to, on the last way.
         right: of each of these, the value that the way gives it where nothing is claimed.
     """
@@ -36,19 +52,67 @@ class ClaimGroup:
     entries: list[Entry]
     chains: dict[Chain, Pattern]
     dropped: str = ""
+    sure: int = 0
     single: bool = False
     reached: list[Key] = field(default_factory=list)
     right: list[Value | None] = field(default_factory=list)
-    values: dict[int, Value | None] = field(default_factory=dict)
 
     def of(self, number: int) -> list[Entry]:
         """The claims of the step with this number among those reached."""
         return self.entries if self.single else self.entries[number : number + 1]
 
     @property
+    def set_aside(self) -> bool:
+        """Whether the claim about the next step that is reached is set aside."""
+        return bool(self.dropped) and len(self.reached) >= self.sure
+
+    @property
     def surplus(self) -> list[Entry]:
         """The claims behind those of the steps that are reached."""
-        return [] if self.single or self.dropped else self.entries[len(self.reached) :]
+        return [] if (self.single and self.reached) or self.dropped else self.entries[len(self.reached) :]
+
+
+class _Headings:
+    """Which headings hold for a claim: they end where one of another loop, or of none, is made for the first time."""
+
+    def __init__(self, labels: Labels, places: Places) -> None:
+        self._labels = labels
+        self._places = places
+        self._claimed: set[str] = set()
+        self._start = self._ended = -1
+        self._loops: set[str] = set()
+
+    def over(self, name: str, start: int) -> Label:
+        """The rounds that the headings over the next claim say, of those that may be about it."""
+        at, said = self._labels.at(start)
+        fresh = name not in self._claimed
+        self._claimed.add(name)
+        words = {each.word for each in said}
+        loops = {
+            loop.site for chain in self._places.chains[name] for loop in chain if loop.words & words and loop.rounds
+        }
+        if at != self._start:
+            self._start, self._loops = at, loops
+        elif (loops or fresh) and self._loops.isdisjoint(loops):
+            if self._loops:
+                self._ended = at
+            self._loops = loops
+        if at <= self._ended:
+            return ()
+        words = {word for chain in self._places.chains[name] for loop in chain for word in loop.words}
+        return tuple(each for each in said if each.word in words)
+
+
+def _innermost(context: Label, chain: Chain) -> Label:
+    """The headings that mean a loop around a step, the last one of each."""
+    kept: list[Round] = []
+    taken: set[int] = set()
+    for each in reversed(context):
+        meant = loops_meant(each, chain)
+        if meant and not (len(meant) == 1 and meant[0] in taken):
+            kept.append(each)
+            taken.update(meant if len(meant) == 1 else ())
+    return tuple(reversed(kept))
 
 
 class Alignment:
@@ -58,43 +122,65 @@ class Alignment:
         entries: the claims.
         labels: the labels of the transcript.
         places: where the names of the procedure are set.
+        numberings: what stands beside the claims.
     """
 
-    def __init__(self, entries: Iterable[Entry], labels: Labels, places: Places) -> None:
+    def __init__(self, entries: Iterable[Entry], labels: Labels, places: Places, numberings: Numberings) -> None:
         self.groups: list[ClaimGroup] = []
         self.given: dict[Key, list[Entry]] = {}
         self._places = places
-        self._labels = labels
+        self._numberings = numberings
         self._unplaced: dict[str, ClaimGroup] = {}
         self._index: dict[tuple[str, Chain, Pattern], ClaimGroup] = {}
         self._indexed: list[tuple[Style, ClaimGroup, int, int, Chain]] = []
         sorted_out: dict[tuple[str, Label, Label], list[Entry]] = {}
+        headings = _Headings(labels, places)
         for entry in entries:
             name, label = labels.aliases.get(entry.name, (entry.name, ()))
             if name in places.steps:
-                words = {word for chain in places.chains[name] for loop in chain for word in loop.words}
-                context = tuple(each for each in labels.at(entry.start) if each.word in words)
+                context = headings.over(name, entry.start)
                 sorted_out.setdefault((name, label, context), []).append(
                     replace(entry, name=name, work=_numeric(entry.work))
                 )
+        self._start_states(sorted_out)
         made = [round for _, label, context in sorted_out for round in (*label, *context)]
         # Counting begins at 1, unless there is a 0; for indices it is seen later on whether that can be.
-        self._base = {each.style: 1 for each in made} | {each.style: 0 for each in made if each.number == 0}
+        self._base = dict.fromkeys(get_args(Style), 1) | {each.style: 0 for each in made if each.number == 0}
+        self._base["item"] = 0
         for (name, label, context), found in sorted_out.items():
             self._group(name, label, context, found)
+
+    def _start_states(self, sorted_out: dict[tuple[str, Label, Label], list[Entry]]) -> None:
+        """Take the number off claims of a round 0 that is what is there in front of the first round.
+
+        It is where all claims with that number are about names that are set in front of their loop, too, and of which
+        nothing else says what they are there.
+        """
+        zero = [
+            key for key in sorted_out if [each.number for each in (*key[1], *key[2]) if each.style != "path"] == [0]
+        ]
+        if all(
+            (name, (), ()) not in sorted_out
+            and any(not any(loop.rounds for loop in chain) for chain in self._places.chains[name])
+            for name, _, _ in zero
+        ):
+            for key in zero:
+                sorted_out.setdefault((key[0], (), ()), []).extend(sorted_out.pop(key))
 
     def _group(self, name: str, label: Label, context: Label, found: list[Entry]) -> None:
         label, context = self._from_zero(label), self._from_zero(context)
         chains: dict[Chain, Pattern] = {}
-        unsaid = False
+        unsaid = unsure = False
         for chain in self._places.chains[name]:
-            own = tuple(each for each in context if any(each.word in loop.words and loop.rounds for loop in chain))
+            own = _innermost(context, chain)
             meant = pattern((*own, *label), chain)
             if meant is None and label:
                 meant = pattern(label, chain)
+            unsaid = unsaid or ambiguous(label or own, chain)
             if meant is not None:
                 chains[chain] = meant
-            unsaid = unsaid or bool(own)
+            unsure = unsure or (meant is None and bool(own))
+        chains = {} if unsaid else chains
         known = None if chains else self._unplaced.get(name)
         group = known or ClaimGroup(name, [], chains)
         group.entries += found
@@ -102,7 +188,7 @@ class Alignment:
             self.groups.append(group)
         if not chains:
             self._unplaced[name] = group
-            group.dropped = "which round it belongs to is not said" if unsaid or label else "it has no place"
+            group.dropped = "which round it belongs to is not said" if unsaid or unsure or label else "it has no place"
         for chain, meant in chains.items():
             if any(number is not None for number in meant) or (name, chain, meant) not in self._index or not context:
                 other = self._index.get((name, chain, meant))
@@ -114,7 +200,7 @@ class Alignment:
                     break
                 if other is None or len(other.chains) >= len(chains):  # who means this place alone goes first
                     self._index[name, chain, meant] = group
-            indices = (each.style for each in (*label, *context) if each.style != "word")
+            indices = (each.style for each in (*label, *context) if each.style not in ("word", "item"))
             for at, loop in enumerate(chain):
                 if loop.rounds and meant[at] is not None and (style := next(indices, None)) is not None:
                     self._indexed.append((style, group, at, meant[at] or 0, chain))
@@ -126,13 +212,17 @@ class Alignment:
         )
 
     def walk(
-        self, take: Callable[[Callable[[Reached, Value | None], Value | None]], Way], judge: Callable[[Reached], Judge]
+        self,
+        take: Callable[[Callable[[Reached, Value | None], Value | None]], Way],
+        judge: Callable[[Reached], Judge],
+        right: Callable[[], Way],
     ) -> Way:
         """Align the claims along the way that they lead.
 
         Args:
             take: goes the way, given a function that says the value of a step, given the one that follows without it.
             judge: reads the claims about a step.
+            right: goes the right way.
         """
         groups = [each for each in self.groups if not each.dropped]
         for number in range(_MOST_WALKS):
@@ -146,7 +236,7 @@ class Alignment:
                 return values[-1] if values else computed
 
             way = take(value)
-            if not self._settle(way, judge, last=number >= _MOST_WALKS - 2):
+            if not self._settle(way, judge, right, last=number >= _MOST_WALKS - 2):
                 break
         return way
 
@@ -154,7 +244,7 @@ class Alignment:
         """The claims about a step that is reached, noted as such."""
         for meant in weaker(reached.rounds):
             group = self._index.get((reached.name, reached.chain, meant))
-            if group is not None and group.dropped:
+            if group is not None and group.set_aside:
                 return []
             if group is not None:
                 entries = group.of(len(group.reached))
@@ -165,10 +255,11 @@ class Alignment:
                 return entries
         return []
 
-    def _settle(self, way: Way, judge: Callable[[Reached], Judge], *, last: bool) -> bool:
+    def _settle(self, way: Way, judge: Callable[[Reached], Judge], right: Callable[[], Way], *, last: bool) -> bool:
         """Look at what was aligned; whether the way has to be gone again because something was not."""
         again = self._first_round(way)
         steps = {each.key: each for each in way.reached}
+        there: dict[int, list[Key]] = {}
         for group in self.groups:
             if group.dropped or not group.reached:
                 continue
@@ -185,16 +276,45 @@ class Alignment:
                 continue
             reader = judge(steps[group.reached[0]])
             claimed = [reader.read(entry) for entry in group.entries]
-            group.values = {id(entry): value for entry, value in zip(group.entries, claimed, strict=True)}
             labelled = any(number is not None for meant in group.chains.values() for number in meant)
             first = not labelled or len(group.chains) == 1
             fitting = claimed[:rounds] == group.right[:count] and None not in claimed[:rounds]
+            fitting = fitting and claimed[-1] not in group.right[count:]  # or else any of them may be the one left out
+            if not labelled and not fitting and not there:
+                there = self._reached_by(right())
+            keys = group.reached if labelled or fitting else there.get(id(group), [])
+            sure = _common(keys, group.reached)
             if group.single or last or (count != rounds and not (first and fitting and count > 1)):
                 shown = f"{count} for {rounds} rounds, and which belongs to which is not said"
                 again, group.dropped = True, f"the number of claims is {shown}"
+                group.sure = sure if count == len(keys) and not group.single else 0
             elif count == rounds and not fitting and _same(claimed, group.right):
                 again, group.dropped = True, "the right values stand there in another order than that of the rounds"
+            elif sure < min(len(keys), rounds) and claimed[sure:] != group.right[sure:]:
+                again, group.sure = True, sure
+                group.dropped = _ELSEWHERE
+            elif not group.dropped and (beside := self._contradiction(group, steps)):
+                again, group.dropped = True, f"{beside} may mean other rounds than the order of the claims"
         return again
+
+    def _reached_by(self, way: Way) -> dict[int, list[Key]]:
+        """The steps of a way by the group of claims that belong to them."""
+        found: dict[int, list[Key]] = {}
+        for reached in way.reached:
+            for meant in weaker(reached.rounds):
+                if (group := self._index.get((reached.name, reached.chain, meant))) is not None:
+                    found.setdefault(id(group), []).append(reached.key)
+                    break
+        return found
+
+    def _contradiction(self, group: ClaimGroup, steps: dict[Key, Reached]) -> str:
+        """What stands beside the claims of a group and contradicts their order."""
+        pairs = list(zip(group.entries, (steps[key] for key in group.reached), strict=False))
+        return self._numberings.contradiction(
+            [(entry.start, entry.end) for entry, _ in pairs],
+            [reached.rounds for _, reached in pairs],
+            [reached.item for _, reached in pairs],
+        )
 
     def _first_round(self, way: Way) -> bool:
         """Set indices aside of which it cannot be told whether they begin at 0 or at 1; whether any was."""
@@ -214,21 +334,21 @@ class Alignment:
 
     def also(self, way: Way) -> None:
         """Give claims that the transcript's own way does not come to, to the steps of another way, where they fit."""
-        found: dict[int, list[Key]] = {}
-        for reached in way.reached:
-            for meant in weaker(reached.rounds):
-                group = self._index.get((reached.name, reached.chain, meant))
-                if group is not None:
-                    if group.surplus and reached.key not in self.given:
-                        found.setdefault(id(group), []).append(reached.key)
-                    break
+        found = self._reached_by(way)
         for group in self.groups:
-            keys = found.get(id(group), [])
-            if len(keys) == 1 and not group.reached:
+            keys, surplus = found.get(id(group), []), group.surplus
+            sure = _common(keys, group.reached)
+            if not surplus or len(keys) == sure:
+                continue
+            if len(keys) == 1:
                 self.given[keys[0]], group.reached = group.entries, keys
-            elif keys and len(keys) == len(group.surplus):
-                self.given |= {key: [entry] for key, entry in zip(keys, group.surplus, strict=True)}
-                group.reached = [*group.reached, *keys]
+            elif sure == len(group.reached) and len(keys) == len(group.entries):
+                self.given |= {key: [entry] for key, entry in zip(keys[sure:], surplus, strict=True)}
+                group.reached = keys
+            elif sure < len(group.reached):
+                for key in group.reached[sure:]:
+                    del self.given[key]
+                group.reached, group.sure, group.dropped = group.reached[:sure], sure, _ELSEWHERE
 
     def set_aside(self, reached: Reached) -> ClaimGroup | None:
         """The claims that may be about a step and are set aside."""
@@ -252,25 +372,43 @@ class Alignment:
             if any(each is not None and each - 1 not in numbers[group.name, chain] for each in meant)
         )
 
-    def recap(self, group: ClaimGroup, entry: Entry) -> bool:
-        """Whether a claim behind those of all rounds may say again what one of them came to."""
-        return bool(group.reached) and not entry.work and group.values.get(id(entry), "") in group.right
-
-    def left(self, used: Sequence[ClaimGroup]) -> list[tuple[ClaimGroup, Entry]]:
+    def left(self, used: Sequence[ClaimGroup]) -> list[tuple[ClaimGroup, list[Entry]]]:
         """The claims that belong to no step that is reached."""
         known = {id(each) for each in used}
         return [
-            (group, entry)
+            (group, entries)
             for group in self.groups
-            if id(group) not in known
-            for entry in (
-                group.entries
-                if not group.reached
-                else []
-                if group.single or group.dropped
-                else group.entries[len(group.reached) :]
-            )
+            if id(group) not in known and not (group.single and group.reached)
+            if (entries := group.entries[len(group.reached) :])
         ]
+
+
+def repeats(
+    group: ClaimGroup, entries: Sequence[Entry], claimed: Sequence[Value | None], right: Sequence[Value | None]
+) -> bool:
+    """Whether claims behind those of the rounds only say again what these came to.
+
+    They do where they say all of it, or what a name has behind a loop that changes it. Others may be a round too many.
+
+    Args:
+        group: the group of the claims.
+        entries: the claims.
+        claimed: their values.
+        right: the right values of the name, in the order of the rounds.
+    """
+    loops = [
+        next(loop for loop in reversed(chain) if loop.rounds)
+        for chain in group.chains
+        if any(loop.rounds for loop in chain)
+    ]
+    behind = any(not loop.variable for loop in loops) and list(claimed) == right[-1:] != right[-2:-1]
+    return not any(each.work for each in entries) and (behind or list(claimed) == right)
+
+
+def _common(keys: Sequence[Key], others: Sequence[Key]) -> int:
+    """How many keys two ways have in common from the first on."""
+    pairs = enumerate(zip(keys, others, strict=False))
+    return next((at for at, (key, other) in pairs if key != other), min(len(keys), len(others)))
 
 
 def _same(claimed: list[Value | None], right: list[Value | None]) -> bool:

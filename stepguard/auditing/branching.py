@@ -12,11 +12,12 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from stepguard.auditing.alignment import Alignment, ClaimGroup
+from stepguard.auditing.alignment import Alignment, ClaimGroup, repeats
 from stepguard.auditing.answers import Stated
 from stepguard.auditing.findings import Audit, Finding, StepAudit
 from stepguard.auditing.judging import Auditor, says_something, telling
 from stepguard.auditing.names import Entry, Names, joined
+from stepguard.auditing.numberings import Numberings
 from stepguard.auditing.occurrences import Labels, Places
 from stepguard.auditing.round_tables import read_round_tables
 from stepguard.auditing.states import Claimed, Judge, Ruling
@@ -25,6 +26,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.struck_text import without_struck
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
@@ -42,7 +44,7 @@ class BranchingAuditor(Auditor):
 
     def __init__(self, procedure: Procedure, inputs: dict[str, Value], text: str, timeout: float | None) -> None:
         self.places = Places(procedure)
-        self.labels = Labels(text, self.places, procedure.names)
+        self.labels = Labels(text, self.places, procedure.names, inputs)
         super().__init__(procedure, inputs, text, timeout)
         self.own = Way({})
         self.right = Way({})
@@ -81,7 +83,10 @@ class BranchingAuditor(Auditor):
         entries = [replace(each, unread=self._shown(each.unread)) for each in self.entries]
         extra = [each for each in entries if not each.known and not each.name.startswith("step ")]
         self._by_number = any(each.name.startswith("step ") and each.value is not None for each in entries)
-        self.alignment = Alignment((each for each in entries if each.known), self.labels, self.places)
+        opened = self.read.startswith  # what an object about a step says beside it stands inside of it
+        spans = ((each.start, each.start if opened("{", each.start) else each.end) for each in entries)
+        numberings = Numberings(without_struck(self.text), spans, self.procedure.names)
+        self.alignment = Alignment((each for each in entries if each.known), self.labels, self.places, numberings)
         for group in self.alignment.groups:
             group.entries = joined(self.places.steps[group.name], group.entries)
         self.own = self.alignment.walk(
@@ -92,6 +97,7 @@ class BranchingAuditor(Auditor):
                 lambda reached, values: value(reached, computed(self._judge_at(reached, own=True), values)),
             ),
             lambda reached: self._judge_at(reached, own=True),
+            lambda: self._go(self._claimed_at),
         )
         return self._along(), extra
 
@@ -106,35 +112,39 @@ class BranchingAuditor(Auditor):
         """Judge the claims along the right way; gives those of every step on it."""
         self._own_steps = {each.key: each for each in self.own.reached}
         if any(group.surplus for group in self.alignment.groups):
-            self.alignment.also(self._go(lambda reached, expected: self._claimed_at(reached, expected)))
+            self.alignment.also(self._go(self._claimed_at))
         self._claims = self._all_claims()
         given: list[list[Entry]] = []
         self.steps = []
         used: list[ClaimGroup] = []
+        unplaced: set[str] = set()
         unread, loose = self._unread(), self.alignment.loose()
         speechless = not any(entry.known for entry in self.entries) and says_something(self.body)
 
         def value(reached: Reached, expected: Value | None) -> Value | None:
             entries = self.alignment.given.get(reached.key, [])
+            doubtful = next((name for name in reached.step.reads if name in unplaced), None)
             if reached.answers_call and not entries:
+                unplaced.update({reached.step.id} if doubtful else ())
                 return expected
             aside = None if entries else self.alignment.set_aside(reached)
+            judge = self._judge_at(reached, own=False)
+            why = ""
+            if aside is not None:
+                used.append(aside)
+                why = aside.dropped
+            elif not entries and (reached.name in unread or self._by_number or reached.name in loose):
+                why = "it is named, or a line is numbered, where no claim about it can be read"
+            elif entries and doubtful and judge.judge(telling(entries, judge), self.true).passed is False:
+                why = "it rests on steps of which it is not known what the transcript says"
             index = len(self.steps)
             self.steps.append(reached.step)
             given.append(entries)
-            if aside is not None:
-                used.append(aside)
-                self._unjudged(reached.step.id, aside.dropped, expected=expected)
-                return expected
-            if not entries and (reached.name in unread or self._by_number or reached.name in loose):
-                self._unjudged(
-                    reached.step.id,
-                    "it is named, or a line is numbered, where no claim about it can be read",
-                    expected=expected,
-                )
+            if why:
+                unplaced.update(() if entries else {reached.step.id})
+                self._unjudged(reached.step.id, why, entries[-1] if entries else None, expected)
                 return expected
             self._at = reached
-            judge = self._judge_at(reached, own=False)
             found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
             self._verdicts.append(self._explained(found, reached))
             read = judge.read(entries[-1]) if entries and found.verdict in ("right", "not_judged") else None
@@ -218,22 +228,28 @@ class BranchingAuditor(Auditor):
                     self._find("extra_step", path, span, f"{_NO_WAY}; the transcript's own wrong values lead to it")
                 else:
                     self._unjudged(path, "whether the procedure comes to it is not known", entries[0])
-        values = {(each.name, self.right.values.get(each.step.id)) for each in self.right.reached}
-        names = {each.name for each in self.right.reached}
+        values: dict[str, list[Value | None]] = {}
+        for each in self.right.reached:
+            values.setdefault(each.name, []).append(self.right.values.get(each.step.id))
         loose = self.alignment.loose()
-        for group, entry in self.alignment.left(used):
+        for group, entries in self.alignment.left(used):
             labelled = any(each is not None for meant in group.chains.values() for each in meant)
-            if not labelled and not group.dropped and not group.reached and group.name in names:
-                step = self.places.steps[group.name]
-                if (group.name, Judge(step, self.timeout).read(entry)) not in values:
-                    self._unjudged(group.name, "which round it is about is not said", entry)
+            right, read = values.get(group.name, []), Judge(self.places.steps[group.name], self.timeout).read
+            claimed = [read(entry) for entry in entries]
+            if (group.reached or not labelled) and not group.dropped and repeats(group, entries, claimed, right):
                 continue
-            if group.dropped:
-                self._unjudged(group.name, group.dropped, entry)
-            elif ended and entry.value and group.name not in loose and not self.alignment.recap(group, entry):
-                self._find("extra_step", group.name, (entry.start, entry.end), _NO_WAY)
-            elif not self.alignment.recap(group, entry):
-                self._unjudged(group.name, "which step of the run it is about is not known", entry)
+            known = set(right)
+            for entry, value in zip(entries, claimed, strict=True):
+                if group.dropped:
+                    self._unjudged(group.name, group.dropped, entry)
+                elif (group.reached or not labelled) and value in known:
+                    self._unjudged(group.name, "whether it says a round again or is one more is not said", entry)
+                elif right and not labelled and not group.reached:
+                    self._unjudged(group.name, "which round it is about is not said", entry)
+                elif ended and entry.value and group.name not in loose:
+                    self._find("extra_step", group.name, (entry.start, entry.end), _NO_WAY)
+                elif right or entry.value is not None or any(map(str.isdigit, entry.unread)):  # not: is not needed
+                    self._unjudged(group.name, "which step of the run it is about is not known", entry)
 
     def _unread(self) -> frozenset[str]:
         """The names that stand beside a number where no claim was read, so that something may be said of them."""

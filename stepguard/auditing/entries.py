@@ -53,11 +53,11 @@ _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
 _CELL_EDGE: Final = re.compile(r"\|")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
-_VALUE_HEADS: Final = frozenset((
+VALUE_HEADS: Final = frozenset((
     "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
 ))  # fmt: skip
-_FAULTS: Final = frozenset(("wrong", "false", "error", "errors", "mistake", "mistakes"))
+FAULTS: Final = frozenset(("wrong", "false", "error", "errors", "mistake", "mistakes"))
 """What heads a column in which "no" is praise."""
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
@@ -302,6 +302,12 @@ def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int
     line = body[start:end].rstrip()
     if line.count("|") < 2 and (names.label(line.partition("|")[0].strip(" *_\"'`$")) is None or "|" not in line):
         return []
+    return cell_spans(line, start)
+
+
+def cell_spans(line: str, start: int) -> list[tuple[int, int]]:
+    """Where the cells of a row stand that begins at an offset; bars at its ends may be left out."""
+    line = line.rstrip()
     edges = [start + found.start() for found in _CELL_EDGE.finditer(line)]
     if not line.lstrip().startswith("|"):
         edges.insert(0, start - 1)
@@ -342,9 +348,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     own = [column for column in range(len(columns)) if column not in others]
     if not own:
         return heads, None
-    value_at = max(
-        (column for column in own if column < len(titles) and titles[column] & _VALUE_HEADS), default=own[-1]
-    )
+    value_at = max((column for column in own if column < len(titles) and titles[column] & VALUE_HEADS), default=own[-1])
     step = names.steps.get(name)
     work: list[str] = []
     for column, (first, last) in enumerate(columns):
@@ -359,7 +363,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
     if entry.value is not None and step is not None and value_at < len(below) and _in_another(below[value_at], step):
         entry = replace(entry, value=None, work=(), unread=f"{entry.value} {below[value_at]}"[:60], doubt="unread")
-    remarks = (texts[at + 1 + column] for column in others if not titles[column] & _FAULTS)
+    remarks = (texts[at + 1 + column] for column in others if not titles[column] & FAULTS)
     if entry.value is not None and any(denied_next(f"\n{remark}") for remark in remarks):
         entry = replace(entry, value=None, work=(), unread=f"{entry.value} {texts[-1]}"[:60], doubt="denied")
     return heads, entry

@@ -4,18 +4,36 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.auditing.claims import read_claim
+from stepguard.auditing.entries import FAULTS, VALUE_HEADS, cell_spans
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.occurrences import Labels, Round
-from stepguard.language.attribution import heads_another
+from stepguard.language.retraction import denied_next
 
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _COUNTED: Final = frozenset(("#", "no", "no.", "nr", "index", "row", "round", "iteration", "pass", "cycle"))
 _NUMBER: Final = re.compile(r"#?([0-9]{1,9})[.):]?\Z")
+_NOTHING: Final = re.compile(r"(?:[-\u2013\u2014/.\u2026]|n/?a|none)*\Z", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    """The heads of a table: the step of every column, None of another one.
+
+    Attributes:
+        steps: these steps.
+        counted: whether the first column counts the rounds.
+        contested: whether another column gives values of the same steps, so that it is not said which ones are meant.
+        remarks: the columns that may say that a row is wrong.
+    """
+
+    steps: list[str | None]
+    counted: bool
+    contested: bool
+    remarks: list[int]
 
 
 def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, list[Entry]]:
@@ -25,30 +43,22 @@ def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, lis
     """
     parts: list[str] = []
     found: list[Entry] = []
-    heads: list[str | None] = []
-    counted = False
+    heads: _Heads | None = None
     at = 0
     for line in body.splitlines(keepends=True):
-        cells = list(_cells(line, at))
+        bars = line.count("|")
+        cells = cell_spans(line, at) if bars > line.lstrip().startswith("|") else []
         texts = [body[first:last].strip(" *_\"'`$") for first, last in cells]
+        rule = _RULE.match("".join(texts)) is not None
         if not cells:
-            heads = []
-        elif heads and (_RULE.match("".join(texts)) or len(cells) == len(heads)):
-            if not _RULE.match("".join(texts)):
-                found += _row(body, cells, texts, heads, names, labels, counted=counted)
+            heads = None
+        elif heads is not None and (rule or len(cells) == len(heads.steps)):
+            if not rule:
+                found += _row(body, cells, texts, heads, names, labels)
             line = _blank(line)
         else:
-            steps = [names.label(text) for text in texts]
-            # The first column says which round it is; a single step could be a row of another kind of table.
-            known = [
-                name if name in names.steps and name in labels.repeated and column else None
-                for column, name in enumerate(steps)
-            ]
-            heads = known if any(known) and steps[0] not in names.steps else []
-            if heads and len(cells) == 2 and _NUMBER.match(texts[1]):
-                heads = []
-            counted = texts[0].lower() in _COUNTED
-            if heads:
+            heads = _read_heads(texts, names, labels)
+            if heads is not None:
                 line = _blank(line)
                 labels.end(at)
         parts.append(line)
@@ -56,35 +66,38 @@ def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, lis
     return "".join(parts), found
 
 
-def _cells(line: str, start: int) -> Iterator[tuple[int, int]]:
-    text = line.rstrip()
-    edges = [start + each.start() for each in re.finditer(r"\|", text)]
-    if len(edges) >= (2 if text.lstrip().startswith("|") else 1):
-        if not text.lstrip().startswith("|"):
-            edges.insert(0, start - 1)
-        if not text.endswith("|"):
-            edges.append(start + len(text))
-        yield from ((left + 1, right) for left, right in pairwise(edges))
+def _read_heads(texts: list[str], names: Names, labels: Labels) -> _Heads | None:
+    """The heads of a table of rounds; None where it is none."""
+    steps = [name if (name := names.label(text)) in names.steps else None for text in texts]
+    # The first column says which round it is; a single step could be a row of another kind of table.
+    known = [name if name in labels.repeated and column else None for column, name in enumerate(steps)]
+    given = [name for name in known if name is not None]
+    if not given or steps[0] is not None or (len(texts) == 2 and _NUMBER.match(texts[1])):
+        return None
+    titles = [frozenset(re.findall(r"[\w-]+", text.lower())) for text in texts]
+    others = [column for column, name in enumerate(steps) if name is None]
+    contested = len(given) != len(set(given)) or any(titles[column] & VALUE_HEADS for column in others)
+    remarks = [column for column in others if not titles[column] & FAULTS]
+    return _Heads(known, texts[0].lower() in _COUNTED, contested, remarks)
 
 
 def _row(
-    body: str,
-    cells: list[tuple[int, int]],
-    texts: list[str],
-    heads: list[str | None],
-    names: Names,
-    labels: Labels,
-    *,
-    counted: bool,
+    body: str, cells: list[tuple[int, int]], texts: list[str], heads: _Heads, names: Names, labels: Labels
 ) -> Iterator[Entry]:
-    number = _NUMBER.match(texts[0]) if counted else None
-    for (first, last), text, name in zip(cells, texts, heads, strict=True):
-        if name is None or not text or heads_another(text):
+    number = _NUMBER.match(texts[0]) if heads.counted else None
+    item = labels.items.get(texts[0].lower())
+    label = (item,) if item else () if number is None else (Round("round", int(number[1])),)
+    denied = any(denied_next(f"\n{texts[column]}") for column in heads.remarks)
+    for (first, last), text, name in zip(cells, texts, heads.steps, strict=True):
+        if name is None or _NOTHING.match(text):
             continue
         claim = read_claim(body, first, last, names, names.steps[name])
-        label = () if number is None else (Round("round", int(number[1])),)
-        named = labels.alias(name, label) if label else name
-        yield replace(claim, name=named or name, known=True, start=first)
+        if claim.value is not None and (heads.contested or denied):
+            shown = (
+                f"{claim.value}, which another column takes back" if denied else f"{claim.value} in one of its columns"
+            )
+            claim = replace(claim, value=None, work=(), unread=shown, doubt="denied" if denied else "unread")
+        yield replace(claim, name=(labels.alias(name, label) if label else None) or name, known=True, start=first)
 
 
 def _blank(line: str) -> str:

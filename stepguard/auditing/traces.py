@@ -40,7 +40,7 @@ _PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9][0-9.,]*")
 _REACH: Final = 120
 _FENCE_LINE: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _MAX_BROKEN: Final = 100
-_MAX_DEPTH: Final = 4
+_MAX_DEPTH: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ class _Reader:
             number = _NUMBER.match(key)
             if name is None and number is not None:
                 name = self.names.numbered(int(number[1]))
-            if name in self.names.steps:
+            if name in self.names.steps and not (isinstance(value, JsonObject) and self._of_steps(value)):
                 assert name is not None
                 if depth == 0:
                     self.plain_reply = True
@@ -207,6 +207,11 @@ class _Reader:
                     self.withdraw(before, final)
             elif name is None and (self.names.like_a_step(key) or number is not None):
                 self._claim(key, value, key_at, end, known=False)
+
+    def _of_steps(self, item: JsonObject) -> bool:
+        """Whether an object under the name of a call holds steps."""
+        given = {*_NAME_KEYS, *_VALUE_KEYS, *_WORK_KEYS}
+        return any(key.lower() not in given and self.names.find(key) in self.names.steps for key in item)
 
     def _one_step(self, item: JsonObject, start: int, end: int, *, sure: bool = False) -> bool:
         """Read an object about one step: its name or number under one key, and its working or value under others.

@@ -18,7 +18,7 @@ from stepguard.engine.control.scopes import Known, Scope, ScopeValues, Undecided
 from stepguard.errors import EvaluationError, ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, Name, Number, format_expression, walk
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import Choice, Operand
+from stepguard.language.terms import Aggregate, Choice, Item, ListTerm, Member, RecordTerm
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import ProcedureCall
@@ -61,6 +61,14 @@ class Reached:
         """The name that the procedure gives the step."""
         return self.key[0]
 
+    @property
+    def item(self) -> Value | None:
+        """What the innermost loop over a list is about in this round, None where that is not known."""
+        variable = next((loop.variable for loop in reversed(self.chain) if loop.variable), "")
+        with suppress(KeyError, Undecided):
+            return ScopeValues(self.scope, self.state)[variable]
+        return None
+
     def otherwise(self, branches: Iterable[tuple[str, Step]]) -> Iterator[tuple[str, Value]]:
         """What the step would come to where a condition was decided the other way: the condition, and the value.
 
@@ -79,7 +87,7 @@ class Reached:
             )
             others += [(format_expression(decided), side, declared) for side in (then, other)]
         for condition, tree, step in others:
-            with suppress(EvaluationError, ProcedureError, ValueRefused, Undecided):
+            with suppress(EvaluationError, KeyError, ProcedureError, ValueRefused, Undecided):  # not all is set there
                 value = evaluate_term(tree, ScopeValues(self.scope, self.state), self.scope.tables)
                 yield condition, step.type.convert(value) if step.type.numeric else step.type.accept(value)
 
@@ -220,7 +228,8 @@ def judge_of(step: Step, timeout: float | None) -> Judge:
     if step.expression is None:
         return Judge(step, timeout)
     formula = written(step).expression
-    shown = step.show_work and formula is not None and not any(isinstance(node, Operand) for node in walk(formula))
+    decided = (Aggregate, Choice, Item, ListTerm, Member, RecordTerm)
+    shown = step.show_work and formula is not None and not any(isinstance(node, decided) for node in walk(formula))
     made = step.occurrence(
         step.id, {}, expression=step.expression, instruction=None, reads=step.reads, checks=step.checks, show_work=shown
     )

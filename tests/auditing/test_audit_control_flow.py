@@ -203,6 +203,114 @@ def test_the_command_names_steps_by_their_places(tmp_path: Path, capsys: pytest.
     assert "line 4: wrong_value at items[1].rest" in capsys.readouterr().out
 
 
+ORDERS = Procedure.parse("""
+record Order:
+  name: text
+  price: number
+  count: integer
+inputs: orders: list of Order
+for each order in orders:
+  gross = order.price * order.count
+  tax = gross / 10
+total = sum of gross
+answer: total
+""")
+PEOPLE = {"orders": [{"name": name, "price": price, "count": 2} for name, price in [("Bob", 10), ("Ann Lee", 15)]]}
+NAMED = {
+    "headings": "### Ann Lee\ngross = 30\ntax = 3\n### Bob\ngross = 20\ntax = 2\n### Total",
+    "lines": "For Ann Lee: gross = 15 * 2 = 30, tax = 3\nFor Bob: gross = 10 * 2 = 20, tax = 2",
+    "remarks": "gross (Ann Lee) = 30\ntax for Ann Lee = 3\ngross[Bob] = 20\ntax for order Bob = 2",
+    "table": "| order | gross | tax |\n|---|---|---|\n| Ann Lee | 30 | 3 |\n| Bob | 20 | 2 |\n",
+    "members": json.dumps([{"name": "Ann Lee", "gross": 30, "tax": 3}, {"name": "Bob", "gross": 20, "tax": 2}]),
+    "objects": json.dumps(
+        [
+            {"step": step, "round": n, "value": value}
+            for step, n, value in [("gross", 2, 30), ("tax", 2, 3), ("gross", 1, 20), ("tax", 1, 2)]
+        ]
+    ),
+}
+
+
+@pytest.mark.parametrize("text", NAMED.values(), ids=NAMED)
+def test_rounds_are_told_by_what_they_are_about(text: str) -> None:
+    """The name of an item says which round is meant, in any order; a slip is named in its round."""
+    assert audit(ORDERS, PEOPLE, f"{text}\ntotal = 50\nFinal answer: 50").ok
+    slip = re.sub(r"\b30\b", "31", text)
+    verdicts = judged(audit(ORDERS, PEOPLE, f"{slip}\ntotal = 50\nFinal answer: 50"))
+    assert verdicts["orders[1].gross"] in ("wrong_value", "unfaithful_work")
+    assert verdicts["orders[0].gross"] == "right"
+
+
+EXTRA = {
+    "a round again": "paid = 30\nrest = 0\npaid = 60\nrest = 20\npaid = 50\nrest = 0\npaid = 30\nrest = 0",
+    "the last round again": "paid = 30\nrest = 0\npaid = 60\nrest = 20\npaid = 50\nrest = 0\npaid = 50\nrest = 0",
+    "marks out of order": "(1) paid = 30, rest = 0\n(3) paid = 60, rest = 20\n(2) paid = 50, rest = 0",
+    "a heading that it has not": "Lap 1\npaid = 30\nrest = 0\nLap 3\npaid = 60\nrest = 20\nLap 2\npaid = 50\nrest = 0",
+    "a row that is taken back": "| # | paid | rest | ok? |\n|---|---|---|---|\n| 1 | 30 | 0 | yes |\n"
+    "| 2 | 60 | 20 | no, wrong |\n| 3 | 50 | 0 | yes |\n",
+    "two columns": "| # | paid | mine | rest |\n|---|---|---|---|\n| 1 | 30 | 30 | 0 |\n| 2 | 60 | 62 | 20 |\n"
+    "| 3 | 50 | 50 | 0 |\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", EXTRA.values(), ids=EXTRA)
+def test_right_values_are_not_right_where_the_rounds_are_not(text: str) -> None:
+    """Values in order are not enough where a round is too many, or what stands beside them says another order."""
+    assert not audit(PROCEDURE, INPUTS, text + END).ok
+
+
+def test_the_calculation_of_another_round_is_not_right() -> None:
+    """Two rounds that come to the same value are told apart by their calculations."""
+    orders = {"orders": [{"name": "Bob", "price": 10, "count": 2}, {"name": "Ann", "price": 5, "count": 4}]}
+    text = "gross = {} = 20\ntax = 2\ngross = {} = 20\ntax = 2\ntotal = 40\nFinal answer: 40"
+    assert audit(ORDERS, orders, text.format("10 * 2", "5 * 4")).ok
+    assert not audit(ORDERS, orders, text.format("5 * 4", "10 * 2")).ok
+
+
+LOOPS = Procedure.parse("""
+inputs: a
+x = a
+repeat at most 9 times until x > 10:
+  x = x + 3
+repeat at most 9 times until x < 3:
+  x = x - 4
+answer: x
+""")
+
+
+@pytest.mark.parametrize("text", ["1 4 77 10 13 9 5 1", "1 4 11 14 10 6 2"])
+def test_a_slip_that_would_end_a_loop_leaves_open_what_belongs_to_the_next_one(text: str) -> None:
+    """Claims with one name for two loops are judged up to the slip; where they go on is not guessed."""
+    values = text.split()
+    found = audit(LOOPS, {"a": 1}, "\n".join(f"x = {value}" for value in values) + f"\nAnswer: {values[-1]}")
+    assert [each.kind or each.verdict for each in found.steps] == ["right"] * 2 + ["wrong_value"] + ["not_judged"] * 5
+    assert {each.step for each in found.findings} == {"repeat[1].x", None} - ({None} if values[-1] == "1" else set())
+
+
+def test_headings_end_with_the_loop_that_they_are_about() -> None:
+    """The last round of one loop is none of the next loop."""
+    procedure = Procedure.parse(
+        "inputs: items: list of number\nx = 1\nrepeat at most 5 times until x > 4:\n  x = x * 2 + 1\n"
+        "y = x\nfor each item in items:\n  paid = item + y\ntotal = sum of paid\nanswer: total"
+    )
+    text = "x = 1\nRound 1: x = 3\nRound 2: x = 7\n\ny = 7\npaid = 8\npaid = 9\ntotal = 17\nAnswer: 17"
+    assert audit(procedure, {"items": [1, 2]}, text).ok
+
+
+def test_a_condition_over_names_of_its_own_branch_is_no_alternative() -> None:
+    """What another branch would come to is not asked where its names are not set."""
+    procedure = Procedure.parse(
+        "inputs: a\nif a > 3:\n  b = a + 1\n  c = b * 2\nelse:\n  c = a - 1\nd = c + 1\nanswer: d"
+    )
+    assert judged(audit(procedure, {"a": 2}, "c = 9\nd = 10\nAnswer: 10")) == {"c": "wrong_value", "d": "inherited"}
+
+
+def test_steps_of_a_call_stand_in_an_object_of_its_name() -> None:
+    """JSON as deep as the procedure is read step by step."""
+    rounds = [{"gain": {"raw": raw}, "balance": balance} for raw, balance in [(10, 110), (11, 121), (12.1, 133.1)]]
+    assert audit(GROWTH, {"start": 100}, json.dumps({"balance": 100, "repeat": rounds}) + "\nAnswer: 133.1").ok
+
+
 Truth = list[tuple[str, object]]
 
 
@@ -236,7 +344,11 @@ def check_program(program: Program, seed: int) -> None:
     place = random.Random(seed).choice(list(program.truth))
     slip = int(str(program.truth[place])) + random.Random(seed).choice([-3, 1, 1000])
     run, answer = program.slipped({place: slip})
+    alone = {**program.truth, place: slip}
     for style, write in STYLES.items():
+        assert not audit(
+            program.procedure, program.inputs, f"{write(list(alone.items()))}\nAnswer: {program.answer}"
+        ).ok
         found = audit(
             program.procedure, program.inputs, f"{write(list(program.truth.items()))}\nFinal answer: {program.answer}"
         )
