@@ -27,19 +27,15 @@ class Display(Protocol):
 
     def open(self) -> None:
         """It starts."""
-        ...
 
     def advance(self, done: int) -> None:
         """So much is done."""
-        ...
 
     def note(self, message: str) -> None:
         """Something is to be known meanwhile."""
-        ...
 
     def close(self) -> None:
         """It has ended, in whatever way."""
-        ...
 
 
 def make_display(

@@ -108,7 +108,6 @@ class TaskBackend(Protocol):
 
     def for_task(self, task: Task) -> Backend:
         """The model to ask about this task, the same in all arms."""
-        ...
 
 
 async def run_plan(

@@ -24,13 +24,13 @@ _WORTH_IT = 10
 """How many clusters of a kind there are on average before counting kinds is quicker than drawing clusters."""
 
 
-def wilson(successes: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
-    """The Wilson score interval for a share (E. B. Wilson, 1927); (0, 1) where n is 0."""
-    return _wilson(successes / n, n, confidence) if n else (0.0, 1.0)
+def wilson(successes: int, n: int) -> tuple[float, float]:
+    """The 95 % Wilson score interval for a share (E. B. Wilson, 1927); (0, 1) where n is 0."""
+    return _wilson(successes / n, n) if n else (0.0, 1.0)
 
 
-def _wilson(share: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
-    z = NormalDist().inv_cdf(0.5 + confidence / 2)
+def _wilson(share: float, n: int) -> tuple[float, float]:
+    z = NormalDist().inv_cdf(0.975)
     scale = 1 + z * z / n
     middle = (share + z * z / (2 * n)) / scale
     half = z / scale * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
@@ -39,8 +39,8 @@ def _wilson(share: float, n: int, confidence: float = 0.95) -> tuple[float, floa
     return low, high
 
 
-def upper_bound(events: int, n: int, *, confidence: float = 0.95) -> float:
-    """The exact one-sided upper bound of a share (Clopper and Pearson, 1934); 1 where n is 0.
+def upper_bound(events: int, n: int) -> float:
+    """The exact one-sided 95 % upper bound of a share (Clopper and Pearson, 1934); 1 where n is 0.
 
     0 events in 60 bound the share at 4.9 %, in 299 at 1 %.
     """
@@ -48,12 +48,12 @@ def upper_bound(events: int, n: int, *, confidence: float = 0.95) -> float:
         return 1.0
     low, high = events / n, 1.0
     for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        # Above the bound so few events would be rarer than 1 - confidence.
-        if _at_most(events, n, middle) > 1 - confidence:
-            low = middle
+        share = (low + high) / 2
+        # Above the bound so few events would be rarer than one in twenty.
+        if _at_most(events, n, share) > 0.05:
+            low = share
         else:
-            high = middle
+            high = share
     return high
 
 
@@ -116,10 +116,10 @@ def clustered(counts: Sequence[tuple[int, int]], *, seed: int = 0) -> tuple[floa
         if total:
             shares.append(sum(right * count for (right, _), count in drawn) / total)
     shares.sort()
-    return _middle(shares)
+    return middle(shares)
 
 
-def _middle(drawn: Sequence[float]) -> tuple[float, float]:
+def middle(drawn: Sequence[float]) -> tuple[float, float]:
     """The middle 95 % of what a bootstrap gave, in ascending order."""
     return drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))]
 
@@ -348,4 +348,4 @@ def _recovered_interval(table: _Table) -> tuple[float, float] | None:
         return None
     chance = random.Random(sum(table))
     drawn = (_recovered(_Table(*_multinomial(table, chance))) for _ in range(_BOOTSTRAP_DRAWS))
-    return _middle(sorted(ratio for ratio in drawn if ratio is not None))
+    return middle(sorted(ratio for ratio in drawn if ratio is not None))

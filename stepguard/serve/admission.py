@@ -31,11 +31,9 @@ class Interruptible(Protocol):
     @property
     def client(self) -> str:
         """Whose it is."""
-        ...
 
     def interrupt(self, problem: HttpProblem) -> None:
         """End it with this problem; the first one counts."""
-        ...
 
 
 class Gate:

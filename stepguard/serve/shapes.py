@@ -96,11 +96,9 @@ class Shape(Protocol):
     @property
     def name(self) -> str:
         """For metrics and logs."""
-        ...
 
     def read(self, body: Mapping[str, Any]) -> ChatRequest:
         """What a request asks, as far as it can be told."""
-        ...
 
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
         """What its other parameters mean to a guarded run.
@@ -108,27 +106,21 @@ class Shape(Protocol):
         Raises:
             Problem: one of them asks for what such a run cannot give; the message names it.
         """
-        ...
 
     def answer(self, finished: Finished) -> dict[str, Any]:
         """The body of a response."""
-        ...
 
     def events(self, finished: Finished) -> Iterator[bytes]:
         """The same as server-sent events."""
-        ...
 
     def error(self, problem: HttpProblem) -> dict[str, Any]:
         """The body of an error."""
-        ...
 
     def error_event(self, problem: HttpProblem) -> bytes:
         """The event that ends a stream which went wrong."""
-        ...
 
     def ends(self, event: Mapping[str, Any]) -> bool:
         """Whether a stream is whole once this event has come."""
-        ...
 
 
 def sse(data: Mapping[str, Any] | str, event: str | None = None) -> bytes:

@@ -35,7 +35,6 @@ class _Script(ABC):
         """The scripted reply to a request."""
 
     async def acomplete(self, request: Request) -> Completion:
-        """See `complete`."""
         return self.complete(request)
 
     @abstractmethod

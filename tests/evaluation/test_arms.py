@@ -328,11 +328,11 @@ def test_self_conditioning_is_a_slope() -> None:
         for each in primed(rate, guarded=guarded, dependence=0.3)
     ]
     plain, guarded = conditioning(outcomes)
-    assert (plain.guarded, guarded.guarded) == (False, True)
-    assert plain.slope is not None
-    assert plain.interval is not None
-    assert plain.interval[0] < plain.slope < plain.interval[1] < 0
-    assert guarded.slope == 0
+    assert (plain["guarded"], guarded["guarded"]) == (False, True)
+    assert plain["slope"] is not None
+    assert plain["slope_interval"] is not None
+    assert plain["slope_interval"][0] < plain["slope"] < plain["slope_interval"][1] < 0
+    assert guarded["slope"] == 0
 
 
 def test_knowing_is_told_from_doing() -> None:

@@ -94,10 +94,11 @@ def test_the_truth_is_made_without_the_checker(family: Family, monkeypatch: pyte
         "stepguard.language.values.round_exact",
         "stepguard.language.value_types.ValueType.convert",
         "stepguard.evaluation.families.arithmetic.evaluate",
-        "stepguard.evaluation.families.arithmetic.FormulaCheck.__call__",
-        "stepguard.evaluation.families.roots.RootCheck.__call__",
-        "stepguard.evaluation.families.word_list_checks.ListCheck.__call__",
-        "stepguard.evaluation.families.returns_policy.RuleCheck.__call__",
+        "stepguard.evaluation.families.base.RuleCheck.__call__",
+        "stepguard.evaluation.families.arithmetic.fits_formula",
+        "stepguard.evaluation.families.roots.fulfils",
+        "stepguard.evaluation.families.word_list_checks.rearranged",
+        "stepguard.evaluation.families.returns_policy.follows_rule",
     ):
         monkeypatch.setattr(place, broken)
     assert family.make(6, 15).truth == truth

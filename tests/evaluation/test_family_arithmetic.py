@@ -12,7 +12,7 @@ import pytest
 from family_harness import feeding, rerun
 
 from stepguard.evaluation.families import Arithmetic, Task
-from stepguard.evaluation.families.arithmetic import FormulaCheck
+from stepguard.evaluation.families.base import RuleCheck
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, to_exact
 
@@ -187,8 +187,8 @@ def formulas(task: Task) -> list[tuple[str, dict[str, Value]]]:
             found.append((step.formula, state))
         else:
             (check,) = step.checks
-            assert isinstance(check, FormulaCheck)
-            found.append((format_expression(check.expression), state))
+            assert isinstance(check, RuleCheck)
+            found.append((format_expression(check.args[0]), state))  # type: ignore[arg-type]
     return found
 
 

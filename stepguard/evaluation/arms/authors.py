@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from stepguard.backends.base import Backend, Message, Request
+from stepguard.backends.base import Backend, Message
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading
-from stepguard.evaluation.arms.transcripts import outcome_of
+from stepguard.evaluation.arms.transcripts import outcome_of, request_like
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.replies.thinking import without_thinking
@@ -26,17 +26,12 @@ class AuthorsPrompt(Named):
     word: ClassVar[str] = "authors"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         if task.published is None:
             return nothing(self.name, task, status="error", error=f"{task.family} has no prompt of its authors")
-        request = Request(
+        request = replace(
+            request_like(task.demonstration, task, options),
             messages=(Message("user", task.published.prompt),),
-            steps=tuple(task.procedure.steps),
-            values=task.procedure.accept_inputs(task.inputs),
-            temperature=0.0,
             max_tokens=400 + task.line_tokens * len(task.procedure),
-            seed=task.seed,
-            timeout=options.retry.timeout,
         )
         sent = await send_with_room(backend, request, options.retry, lambda text: False)
         # Their prompts are full of marks in brackets, which a reply may go on with: no thinking that never ends.

@@ -135,11 +135,9 @@ class Arm(Protocol):
     @property
     def name(self) -> str:
         """What tables call it; with other knobs it has another name."""
-        ...
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
         """Run one task; errors end in the outcome."""
-        ...
 
 
 def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stopped_at: str | None = None) -> Outcome:
@@ -152,6 +150,12 @@ def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stop
         deviations={}, stopped_at=stopped_at, texts=(), steps_judged=None if task.whole else len(task.truth),
         authors=authors_scores(task, {}),
     )  # fmt: skip
+
+
+def spent(usage: Usage, seconds: float) -> dict[str, Any]:
+    """What a run took, as the fields of its `Outcome`."""
+    names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
+    return {**{name: getattr(usage, name) for name in names}, "seconds": round(seconds, 3)}
 
 
 def authors_scores(task: Task, values: Mapping[str, Value]) -> dict[str, float]:

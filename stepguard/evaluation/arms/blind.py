@@ -45,7 +45,6 @@ class Blind(Named):
         check_knobs(self.segment, self.retries)
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         mine = plainly(with_knobs(options, self.segment, self.retries))
         try:
             other = neighbour()
@@ -72,7 +71,6 @@ class _Patient:
     policy: Repair
 
     def next(self, failures: Failures) -> Rung | None:
-        """See `Repair.next`."""
         if failures.kinds[-1] == "wrong_value":
             return Resample()
         unread = [at for at, kind in enumerate(failures.kinds) if kind != "wrong_value"]

@@ -11,11 +11,11 @@ import time
 from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
-from stepguard.backends.base import Backend, Message, Request
+from stepguard.backends.base import Backend
 from stepguard.errors import StepguardError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, authors_scores, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading, same
-from stepguard.evaluation.arms.transcripts import outcome_of
+from stepguard.evaluation.arms.transcripts import outcome_of, request_like
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.language.evaluation import evaluate
@@ -38,7 +38,6 @@ class Offload(Named):
     word: ClassVar[str] = "offload"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         started = time.monotonic()
         values, problem = _interpreted(task, task.procedure)
         return _outcome(self.name, task, values, problem, seconds=time.monotonic() - started)
@@ -54,25 +53,11 @@ class ByCode(Named):
     word: ClassVar[str] = "program"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         shown = task.demonstration
         if shown.program is None:
             missing = f"the steps of {task.family} have no formulas to write down"
             return nothing(self.name, task, status="abstained", stopped_at=missing)
-        request = Request(
-            messages=(
-                Message("system", _SYSTEM),
-                Message("user", shown.question),
-                Message("assistant", shown.program),
-                Message("user", task.statement),
-            ),
-            steps=tuple(task.procedure.steps),
-            values=task.procedure.accept_inputs(task.inputs),
-            temperature=0.0,
-            max_tokens=200 + task.line_tokens * len(task.procedure),
-            seed=task.seed,
-            timeout=options.retry.timeout,
-        )
+        request = request_like(replace(shown, system=_SYSTEM, answer=shown.program), task, options)
         sent = await send_with_room(backend, request, options.retry, lambda text: False)
         problem: str | None = None
         values: dict[str, Value] = {}

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
@@ -35,46 +35,43 @@ class Guess(Named):
     word: ClassVar[str] = "guess"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
-        return await run_guarded(self.name, task, _Ignorant("guess", task), options)
+        return await run_guarded(self.name, task, _Ignorant(self.word, task), options)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copy(Named):
+class Copy(Guess):
     """The guard over a model that copies: the value of the first operand that has the step's type."""
 
+    __slots__ = ()
     word: ClassVar[str] = "copy"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
-        return await run_guarded(self.name, task, _Ignorant("copy", task), options)
+
+def reply_with(request: Request, value_of: Callable[[Step, Mapping[str, Value]], Value]) -> Completion:
+    """A reply with the right working of every step, and whatever value is given for it."""
+    reply_format = request.reply_format or _FORMAT
+    values = dict(request.values)
+    fields: dict[str, object] = {}
+    for step in request.steps:
+        work = "as asked" if step.expression is None else substitute(step.expression, values)
+        values[step.id] = value_of(step, values)
+        fields[step.id] = reply_format.answer(step, work, step.type.write(values[step.id]))
+    return Completion(json.dumps(fields))
 
 
 class _Ignorant:
     """Answers every step that is asked without working anything out."""
 
-    def __init__(self, way: Literal["guess", "copy"], task: Task) -> None:
+    def __init__(self, way: str, task: Task) -> None:
         self.name = way
-        self._way: Final = way
         self._seed: Final = task.seed
         sizes = [abs(int(to_exact(value))) for value in task.truth.values() if not isinstance(value, bool | str)]
         self._largest: Final = max(sizes, default=9) + 1
 
     def complete(self, request: Request) -> Completion:
-        """See `stepguard.backends.base.SyncBackend`."""
-        chance = random.Random(f"{self._way}:{self._seed}:{request.seed}:{[step.id for step in request.steps]}")
-        reply_format = request.reply_format or _FORMAT
-        state = dict(request.values)
-        fields: dict[str, object] = {}
-        for step in request.steps:
-            value = self._value(step, state, chance)
-            work = "as asked" if step.expression is None else substitute(step.expression, state)
-            state[step.id] = value
-            fields[step.id] = reply_format.answer(step, work, step.type.write(value))
-        return Completion(json.dumps(fields))
+        chance = random.Random(f"{self.name}:{self._seed}:{request.seed}:{[step.id for step in request.steps]}")
+        return reply_with(request, lambda step, values: self._value(step, values, chance))
 
     def _value(self, step: Step, state: Mapping[str, Value], chance: random.Random) -> Value:
-        if self._way == "copy":
+        if self.name == "copy":
             for name in step.reads:
                 if step.type.holds(state[name]):
                     return state[name]

@@ -75,7 +75,6 @@ class Guarded(Named):
             raise ConfigError("only replies keyed by names are stopped: leave stop_early out", option="stop_early")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         mine = with_knobs(options, self.segment, self.retries)
         if self.adaptive:
             mine = replace(mine, segment=None)
@@ -109,7 +108,6 @@ class Chunk(Named):
         check_decision(self.without)
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         mine = plainly(with_knobs(options, self.segment, None))
         task, backend = _worded(task, backend, self.without)
         return await run_guarded(self.name, task, backend, replace(mine, observe=True))

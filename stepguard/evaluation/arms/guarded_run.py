@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
@@ -12,7 +13,7 @@ from stepguard.backends.base import Backend, Completion, ask
 from stepguard.engine.actions import Action, Ask, CheckClaims, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
-from stepguard.evaluation.arms.base import ArmOptions, Outcome, authors_scores, served_by
+from stepguard.evaluation.arms.base import ArmOptions, Outcome, authors_scores, nothing, served_by, spent
 from stepguard.evaluation.arms.limited import ClaimChecker
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
@@ -25,11 +26,11 @@ from stepguard.telemetry.logging import Telemetry
 
 def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: ClaimCounts) -> Guard:
     """The guard that the options of an arm describe, watched."""
-    given: dict[str, Any] = {each.name: getattr(options, each.name) for each in fields(options)}
-    given["observer"] = [seen, *as_observers(options.observer)]
+    settings: dict[str, Any] = {option.name: getattr(options, option.name) for option in fields(options)}
+    settings["observer"] = [seen, *as_observers(options.observer)]
     if options.seed is None:
-        given["seed"] = task.seed
-    return Guard(backend, **given)
+        settings["seed"] = task.seed
+    return Guard(backend, **settings)
 
 
 @dataclass(slots=True)
@@ -151,19 +152,14 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
     handed_on = [record.occurrence.step for record in result.steps if record.support != "unverified"]
     wrong_vouched = not all(right.get(step, True) for step in handed_on)
     vouched = result.status in ("verified", "checked")
-    counts: dict[str, int] = {}
-    found = [each for attempt in result.attempts for each in attempt.deviations]
+    deviations = [deviation for attempt in result.attempts for deviation in attempt.deviations]
     if observe:
-        found += [each for record in result.steps for each in record.deviations]
-    for deviation in found:
-        counts[deviation.kind] = counts.get(deviation.kind, 0) + 1
+        deviations += [deviation for record in result.steps for deviation in record.deviations]
+    problem = None if result.problem is None else str(result.problem)
+    error = problem if result.status == "failed" else None
     wrong = [at for at, name in enumerate(task.truth) if not right.get(name, False)]
-    return Outcome(
-        arm=arm,
-        task=task.family,
-        length=len(task.procedure),
-        seed=task.seed,
-        status=result.status,
+    return replace(
+        nothing(arm, task, status=result.status, error=error, stopped_at=problem),
         right=answered,
         right_lenient=answered,
         trace_right=task.whole and result.completed == result.total and all(right.values()),
@@ -171,17 +167,10 @@ def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: b
         verified=vouched,
         abstained=result.status in ("abstained", "exhausted"),
         silent_errors=int(wrong_vouched or (vouched and not answered)),
-        error=str(result.problem) if result.status == "failed" else None,
-        calls=result.usage.calls,
-        input_tokens=result.usage.input_tokens,
-        output_tokens=result.usage.output_tokens,
-        cached_tokens=result.usage.cached_tokens,
-        seconds=round(seconds, 3),
-        deviations=counts,
-        stopped_at=None if result.problem is None else str(result.problem),
+        **spent(result.usage, seconds),
+        deviations=dict(Counter(deviation.kind for deviation in deviations)),
         texts=tuple(attempt.text or "" for attempt in result.attempts),
         assisted={str(kind): count for kind, count in result.assisted.items()},
-        steps_judged=None if task.whole else len(task.truth),
         prefix=wrong[0] if wrong else len(task.truth),
         authors=authors_scores(task, values),
     )

@@ -23,7 +23,6 @@ class ClaimChecker(Protocol):
 
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
         """The judgements, as `stepguard.checks.judge_claims` returns them."""
-        ...
 
 
 def judged_by(action: CheckClaims, verdict: Callable[[Step, Judgement], Verdict]) -> tuple[Judgement, ...]:
@@ -75,7 +74,6 @@ class Limited:
         self._chance: Final = random.Random(f"limited:{knows}:{catch}:{task.seed}")
 
     def judge(self, action: CheckClaims) -> tuple[Judgement, ...]:
-        """See `ClaimChecker.judge`."""
         known: dict[str, Value] = dict(action.values)
 
         def verdict(step: Step, full: Judgement) -> Verdict:

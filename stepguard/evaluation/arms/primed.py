@@ -10,7 +10,6 @@ first replies; what it makes of them, and of the second half, is the guard's own
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -21,19 +20,17 @@ from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.core.arguments import check_flag, check_number
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
+from stepguard.evaluation.arms.floor import reply_with
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.reading import read_run
-from stepguard.evaluation.arms.transcripts import chain_request, outcome_of
+from stepguard.evaluation.arms.transcripts import outcome_of, request_like
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.language.digits import exact
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.replies.formats import EquationFormat
 from stepguard.testing.wrong_values import wrong_value
-
-_FORMAT: Final = EquationFormat()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +60,6 @@ class Primed(Named):
         check_flag(self.guarded, "guarded")
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         segments = options.settings().segments
         steps = segments.size or segments.first
         half = _FirstHalf(task, self.rate, steps)
@@ -74,7 +70,7 @@ class Primed(Named):
             whole_segments = replace(options, segment=min(steps, len(half.planted)))
             made = await run_guarded(self.name, task, _Offered(half, backend), whole_segments, only=half.rest)
             return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
-        plain = chain_request(task, options)
+        plain = request_like(task.demonstration, task, options)
         ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
         said = Message("assistant", half.text), Message("user", ahead)
         rest = [step for step in task.procedure.steps if step.id in half.rest]
@@ -156,14 +152,6 @@ class _Offered:
         self._backend: Final = backend
 
     async def acomplete(self, request: Request) -> Completion:
-        """See `stepguard.backends.base.AsyncBackend`."""
         if request.attempt > 1 or any(step.id not in self._planted for step in request.steps):
             return await ask(self._backend, request)
-        reply_format = request.reply_format or _FORMAT
-        state = dict(request.values)
-        fields: dict[str, object] = {}
-        for step in request.steps:
-            work = "as asked" if step.expression is None else substitute(step.expression, state)
-            state[step.id] = self._planted[step.id]
-            fields[step.id] = reply_format.answer(step, work, step.type.write(state[step.id]))
-        return Completion(json.dumps(fields))
+        return reply_with(request, lambda step, values: self._planted[step.id])

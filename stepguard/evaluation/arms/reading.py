@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Final
@@ -135,23 +135,24 @@ def same(value: Value | None, truth: Value) -> bool:
 
 def _worked(text: str) -> set[str]:
     """The steps with more in their line than a value."""
+    return {name for name, rest in _named_lines(text) if "=" in rest}
+
+
+def _named_lines(text: str) -> Iterable[tuple[str, str]]:
+    """The lines that begin with a name, or the entries of a structured reply, each with what stands behind it."""
     entries = read_entries(text)
-    pairs = _LINE.findall(text) if entries is None else entries.items()
-    return {name for name, rest in pairs if "=" in rest}
+    return _LINE.findall(text) if entries is None else entries.items()
 
 
 def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:
-    entries = read_entries(text)
-    pairs = _LINE.findall(text) if entries is None else entries.items()
-    found: dict[str, Value] = {}
-    for name, rest in pairs:
+    values: dict[str, Value] = {}
+    for name, rest in _named_lines(text):
         if name in steps:
             kind = steps[name].type
-            said = last_side(rest) if kind.numeric else bare(rest.rsplit("=", 1)[-1])
-            value = _read_value(kind, said or "")
-            if value is not None:
-                found[name] = value
-    return found
+            side = last_side(rest) if kind.numeric else bare(rest.rsplit("=", 1)[-1])
+            if (value := _read_value(kind, side or "")) is not None:
+                values[name] = value
+    return values
 
 
 def _slips(task: Task, values: Mapping[str, Value]) -> list[str]:

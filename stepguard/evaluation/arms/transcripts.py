@@ -18,15 +18,8 @@ from typing import ClassVar, Final
 from stepguard.backends.base import Backend, Message, Request
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
-from stepguard.evaluation.arms.base import (
-    ArmOptions,
-    Neighbour,
-    Outcome,
-    Sent,
-    authors_scores,
-    send_with_room,
-    served_by,
-)
+from stepguard.evaluation.arms import base
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, authors_scores
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import Named
@@ -54,20 +47,18 @@ class Direct(Named):
     word: ClassVar[str] = "direct"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         shown = task.demonstration
         answer = shown.answer.rpartition("\n")[2]
         # Where the answer is not the last step, the family says so there.
         wanted = shown.system.rpartition("Answer: and ")[2]
         system = _DIRECT + (wanted if wanted != shown.system else "the value of the last step.")
-        request = _request(task, replace(shown, system=system, answer=answer), options, max_tokens=256)
-        sent = await _ask_for_transcript(task, backend, request, options)
-        found = read_run(task, sent.text)
+        request = request_like(replace(shown, system=system, answer=answer), task, options)
+        sent = await _ask_for_transcript(task, backend, replace(request, max_tokens=256), options)
         # No step is asked for, so none is judged.
+        made = outcome_of(self.name, task, [sent], read_run(task, sent.text))
         return replace(
-            outcome_of(self.name, task, [sent], found), steps_judged=0, steps_right=0, trace_right=False, prefix=0,
-            slips=0, misdone=0, deviations={},
-        )  # fmt: skip
+            made, steps_judged=0, steps_right=0, trace_right=False, prefix=0, slips=0, misdone=0, deviations={}
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +68,7 @@ class ChainOfThought(Named):
     word: ClassVar[str] = "cot"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
-        sent = await _ask_for_transcript(task, backend, chain_request(task, options), options)
+        sent = await _ask_for_transcript(task, backend, request_like(task.demonstration, task, options), options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
 
@@ -96,14 +86,13 @@ class StructuredTrace(Named):
     word: ClassVar[str] = "trace"
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
         shown = task.demonstration
         rows = [line.partition(" = ") for line in shown.answer.splitlines()[:-1]]
         line = _WORDS_LINE if any(step.expression is None for step in task.procedure.steps) else _FORMULA_LINE
         example = Demonstration(
             _TRACE.format(line=line), shown.question, json.dumps({name: rest for name, _, rest in rows})
         )
-        request = replace(_request(task, example, options, max_tokens=_longest(task)), reply_format=_LineFormat())
+        request = replace(request_like(example, task, options), reply_format=_LineFormat())
         sent = await _ask_for_transcript(task, backend, request, options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
@@ -127,50 +116,37 @@ class ResampledChains(Named):
         check_count(self.k, "k", most=1000)
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
-        """See `Arm.run`."""
-        request = chain_request(task, options)
+        request = request_like(task.demonstration, task, options)
         sent: list[Sent] = []
-        transcript_readings: list[TranscriptReading] = []
+        chains: list[TranscriptReading] = []
         for number in range(self.k):
             drawn = replace(request, temperature=_WARM, seed=task.seed * 1000 + number) if number else request
             sent.append(await _ask_for_transcript(task, backend, drawn, options))
-            transcript_readings.append(read_run(task, sent[-1].text))
-            if self.checked and transcript_readings[-1].sound:
-                made = outcome_of(self.name, task, sent, transcript_readings[-1])
-                if not transcript_readings[-1].proved:  # some of its steps have no check
+            chains.append(chain := read_run(task, sent[-1].text))
+            if self.checked and chain.sound:
+                made = outcome_of(self.name, task, sent, chain)
+                if not chain.proved:  # some of its steps have no check
                     return replace(made, status="unverified")
-                return replace(
-                    made,
-                    status="verified",
-                    verified=True,
-                    silent_errors=int(not all(transcript_readings[-1].right(task))),
-                )
+                return replace(made, status="verified", verified=True, silent_errors=int(not all(chain.right(task))))
         if self.checked:
-            last = outcome_of(self.name, task, sent, transcript_readings[-1])
+            last = outcome_of(self.name, task, sent, chains[-1])
             failed = last.error is not None
             status = "error" if failed else "abstained"
             return replace(
                 last, right=False, right_lenient=False, abstained=not failed, status=status,
                 authors=authors_scores(task, {}),
             )  # fmt: skip
-        chosen = _most(transcript_readings)
-        return outcome_of(self.name, task, sent, transcript_readings[chosen], chosen=chosen)
+        chosen = _most(chains)
+        return outcome_of(self.name, task, sent, chains[chosen], chosen=chosen)
 
 
-def _most(found: Sequence[TranscriptReading]) -> int:
+def _most(chains: Sequence[TranscriptReading]) -> int:
     """The first chain with the answer that most chains give."""
-    votes = Counter(
-        repr(transcript_reading.lenient) for transcript_reading in found if transcript_reading.lenient is not None
-    )
+    votes = Counter(repr(chain.lenient) for chain in chains if chain.lenient is not None)
     if not votes:
         return 0
     chosen = votes.most_common(1)[0][0]  # of those that are equally often the first one
-    return next(at for at, each in enumerate(found) if repr(each.lenient) == chosen)
-
-
-def chain_request(task: Task, options: ArmOptions) -> Request:
-    """The request for a chain of thought, greedy."""
-    return _request(task, task.demonstration, options, max_tokens=_longest(task))
+    return next(at for at, chain in enumerate(chains) if repr(chain.lenient) == chosen)
 
 
 async def _ask_for_transcript(task: Task, backend: Backend, request: Request, options: ArmOptions) -> Sent:
@@ -179,14 +155,11 @@ async def _ask_for_transcript(task: Task, backend: Backend, request: Request, op
     def enough(text: str) -> bool:
         return len(read_run(task, text).values) == len(task.procedure)
 
-    return await send_with_room(backend, request, options.retry, enough)
+    return await base.send_with_room(backend, request, options.retry, enough)
 
 
-def _longest(task: Task) -> int:
-    return 200 + task.line_tokens * len(task.procedure)
-
-
-def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_tokens: int) -> Request:
+def request_like(shown: Demonstration, task: Task, options: ArmOptions) -> Request:
+    """The greedy request for the whole of a task in the form of an example, with room for a transcript."""
     return Request(
         messages=(
             Message("system", shown.system),
@@ -197,7 +170,7 @@ def _request(task: Task, shown: Demonstration, options: ArmOptions, *, max_token
         steps=tuple(task.procedure.steps),
         values=task.procedure.accept_inputs(task.inputs),
         temperature=0.0,
-        max_tokens=max_tokens,
+        max_tokens=200 + task.line_tokens * len(task.procedure),
         seed=task.seed,
         timeout=options.retry.timeout,
     )
@@ -208,7 +181,7 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptRead
 
     A call that failed makes an error of the whole: with fewer chains it would be another arm.
     """
-    usage = sum((each.usage for each in sent), Usage())
+    usage, seconds = sum((each.usage for each in sent), Usage()), sum(each.seconds for each in sent)
     failure = next((each.failure for each in sent if each.completion is None), None)
     status = "completed"
     if failure is not None:
@@ -219,32 +192,18 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptRead
         status = "no_answer"
     right = found.right(task)
     answered = {} if found.strict is None else {task.procedure.answer: found.strict}
-    return Outcome(
-        arm=arm,
-        task=task.family,
-        length=len(task.procedure),
-        seed=task.seed,
-        status=status,
+    return replace(
+        base.nothing(arm, task, status=status, error=failure),
         right=same(found.strict, task.answer),
         right_lenient=same(found.lenient, task.answer),
         trace_right=task.whole and all(right),
         steps_right=sum(right),
-        verified=False,
-        abstained=False,
-        silent_errors=0,
-        error=failure,
-        calls=usage.calls,
-        input_tokens=usage.input_tokens,
-        output_tokens=usage.output_tokens,
-        cached_tokens=usage.cached_tokens,
-        seconds=round(sum(each.seconds for each in sent), 3),
+        **base.spent(usage, seconds),
         deviations=dict(found.deviations),
-        stopped_at=None,
         texts=tuple(each.text for each in sent),
-        steps_judged=None if task.whole else len(task.truth),
         prefix=found.prefix(task),
         slips=len(found.slips),
         misdone=found.misdone,
-        served_by=served_by(each.completion for each in sent),
+        served_by=base.served_by(each.completion for each in sent),
         authors=authors_scores(task, {**found.values, **answered}),
     )

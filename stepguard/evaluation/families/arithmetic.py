@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
-from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import (
     DEMONSTRATION_SEED,
@@ -19,18 +18,16 @@ from stepguard.evaluation.families.base import (
     Demonstration,
     DraftedFamily,
     Line,
+    RuleCheck,
     TaskDraft,
 )
 from stepguard.evaluation.families.programs import Instruction, Operand, Program, ProgramShape, compute, make_block
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Expression
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
-
-if TYPE_CHECKING:
-    from stepguard.procedure.steps import Step
-
 
 SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "+": (
@@ -61,20 +58,12 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
 """By operation; `left` and `right` as in ``left - right``."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormulaCheck:
-    """The check of a step that is asked in a sentence alone: the formula behind it, evaluated exactly.
+def fits_formula(claimed: Value, values: Mapping[str, Value], expression: Expression, kind: ValueType) -> bool:
+    """Whether a value is that of the formula behind a sentence, rounded as the step's type declares.
 
     The step has no expression of its own, which a prompt would show beside the sentence.
     """
-
-    expression: Expression
-
-    __name__: ClassVar[str] = "formula"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether the value is the formula's, rounded as the step declares."""
-        return values[step.id] == step.type.convert(evaluate(self.expression, values))
+    return claimed == kind.convert(evaluate(expression, values))
 
 
 _ATTEMPTS: Final = 10_000
@@ -84,7 +73,6 @@ _BLOCK: Final = 40
 """The longest block; half of it for a look-back of two, which leaves fewer programs that pass the proof."""
 _ALWAYS: Final = 128
 """Up to so many steps the integer programs that there were first are kept as they are: one block."""
-_DEMONSTRATION_STEPS: Final = 6
 
 # What formulas over integers were always demonstrated with: recorded outcomes hang on every byte of it.
 _INTEGERS: Final = Demonstration(
@@ -128,6 +116,7 @@ class Arithmetic(DraftedFamily):
     """
 
     word: ClassVar[str] = "arithmetic"
+    example_steps: ClassVar[int] = 6
 
     look_back: int = 5
     binding: bool = False
@@ -169,11 +158,10 @@ class Arithmetic(DraftedFamily):
         """A worked example with the same knobs."""
         if self.form == "formula" and self.places is None:
             return _INTEGERS
-        draft = self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS)
+        draft = self.draft(DEMONSTRATION_SEED, self.example_steps)
         return draft.demonstration(FORMULA_SYSTEM if self.form == "formula" else WORDS_SYSTEM)
 
     def draft(self, seed: int, length: int) -> TaskDraft:
-        """See `DraftedFamily.draft`."""
         key = self._key(seed, length)
         program = self._program(random.Random(key), length)
         chance = random.Random(f"sentences:{key}")  # of their own: both forms are to have the same numbers
@@ -253,7 +241,7 @@ class Arithmetic(DraftedFamily):
             step = Step(found.name, formula, type=kind)
         else:
             sentence = chance.choice(SENTENCES[found.sign]).format(left=left, right=right)
-            check = FormulaCheck(parse_expression(formula))
+            check = RuleCheck("formula", fits_formula, (parse_expression(formula), ValueType.parse(kind)))
             step = Step(found.name, instruction=sentence, type=kind, reads=found.reads, checks=[check])
         operation = _Operation(found, self.places)
         return Line(step=step, solve=operation.solve, work=operation.work, formula=formula)

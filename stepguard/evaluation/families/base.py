@@ -10,9 +10,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, runtime_checkable
+from typing import ClassVar, Final, Protocol, runtime_checkable
 
 from stepguard.core.arguments import check_count
+from stepguard.core.verdicts import Claim
 from stepguard.engine.prompts import describe_steps
 from stepguard.evaluation.knobs import Named
 from stepguard.language.values import Value, show_value
@@ -129,7 +130,6 @@ class Family(Protocol):
     @property
     def name(self) -> str:
         """What tables call it; families with other knobs have other names."""
-        ...
 
     def make(self, seed: int, length: int) -> Task:
         """The instance for a seed and a number of steps.
@@ -137,26 +137,50 @@ class Family(Protocol):
         Raises:
             ConfigError: there is none of that length.
         """
-        ...
 
 
 class DraftedFamily(Named, ABC):
-    """A family that writes drafts, and has one example for all of its tasks."""
+    """A family that writes drafts, and has one example for all of its tasks, of so many steps."""
 
     __slots__ = ()
+    example_steps: ClassVar[int]
 
     @abstractmethod
     def draft(self, seed: int, length: int) -> TaskDraft:
         """What a task is made of."""
 
-    @abstractmethod
     def demonstration(self) -> Demonstration:
         """A worked example with the same knobs."""
+        return self.draft(DEMONSTRATION_SEED, self.example_steps).demonstration(WORDS_SYSTEM)
 
     def make(self, seed: int, length: int) -> Task:
-        """See `Family.make`."""
-        check_length(length)
+        check_count(length, "lengths", name="the number of steps of a task")
         return self.draft(seed, length).task(self, seed, self.demonstration())
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCheck:
+    """A check of a family's own: whether the claimed value is what its rule says, by the values that the step reads.
+
+    Families of the same rules and arguments are equal, as functions made on the spot would not be.
+
+    Args:
+        name: what messages call it.
+        holds: the rule, from the claimed value, all values, and `args`.
+        args: what of the step it needs, such as the names of what it reads.
+    """
+
+    name: str
+    holds: Callable[..., bool]
+    args: tuple[object, ...] = ()
+
+    @property
+    def __name__(self) -> str:
+        return self.name
+
+    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
+        """Whether the rule holds."""
+        return self.holds(values[step.id], values, *self.args)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -277,12 +301,3 @@ def _in_brief(step: Step, instruction: str) -> Step:
         show_work=step.show_work,
         with_next=step.with_next,
     )
-
-
-def check_length(length: int) -> None:
-    """Refuse lengths below 1.
-
-    Raises:
-        ConfigError: the length is none.
-    """
-    check_count(length, "lengths", name="the number of steps of a task")

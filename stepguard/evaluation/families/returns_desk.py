@@ -11,16 +11,8 @@ from fractions import Fraction
 from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_number
-from stepguard.evaluation.families.base import (
-    DEMONSTRATION_SEED,
-    WORDS_SYSTEM,
-    Demonstration,
-    DraftedFamily,
-    Line,
-    TaskDraft,
-    work_through,
-)
-from stepguard.evaluation.families.returns_policy import POLICY, RuleCheck
+from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft, work_through
+from stepguard.evaluation.families.returns_policy import POLICY, follows_rule
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
@@ -81,18 +73,14 @@ class ReturnsDesk(DraftedFamily):
     """
 
     word: ClassVar[str] = "returns_desk"
+    example_steps: ClassVar[int] = len(_STAGES)  # one return
 
     borderline: float = 0.5
 
     def __post_init__(self) -> None:
         check_number(self.borderline, "borderline", high=1, what="a share")
 
-    def demonstration(self) -> Demonstration:
-        """One return, all of it."""
-        return self.draft(DEMONSTRATION_SEED, len(_STAGES)).demonstration(WORDS_SYSTEM)
-
     def draft(self, seed: int, length: int) -> TaskDraft:
-        """See `DraftedFamily.draft`."""
         chance = random.Random(f"returns_desk:{float(self.borderline)!r}:{length}:{seed}")
         known: dict[str, Value] = {"paid": _dollars(chance.randint(0, 50_000))}
         types = {"paid": "money(USD)"}
@@ -155,7 +143,8 @@ def _line(stage: str, number: int, before: str) -> Line:
         step = Step(step_id, formulas[stage].format(*reads), instruction=rule.rstrip("."), type=kind)
         return Line(step=step, solve=_solver(stage, step.reads), work=_work(stage, step.reads), brief=_BRIEF[stage])
     instruction = f"{rule} Which is it for {', '.join(reads)}?"
-    step = Step(step_id, instruction=instruction, type=kind, reads=reads, checks=[RuleCheck(stage, reads)])
+    check = RuleCheck(stage, follows_rule, (stage, reads))
+    step = Step(step_id, instruction=instruction, type=kind, reads=reads, checks=[check])
     brief = f"{_BRIEF[stage]} from {', '.join(reads)}, as the policy says"
     return Line(step=step, solve=_solver(stage, reads), work=_work(stage, reads), brief=brief)
 

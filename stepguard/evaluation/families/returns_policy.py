@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from stepguard.core.verdicts import Claim
 from stepguard.language.values import Value, to_exact
-
-if TYPE_CHECKING:
-    from stepguard.procedure.steps import Step
 
 POLICY: Final[Mapping[str, str]] = {
     "days": (
@@ -43,25 +38,9 @@ POLICY: Final[Mapping[str, str]] = {
 """By step: the rule that it follows. All amounts are in USD."""
 
 
-@dataclass(frozen=True, slots=True)
-class RuleCheck:
-    """Whether a claimed value is what the policy says.
-
-    Args:
-        stage: which rule.
-        reads: the values that it applies to.
-    """
-
-    stage: str
-    reads: tuple[str, ...]
-
-    @property
-    def __name__(self) -> str:
-        return self.stage
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Apply the rule to the claimed value."""
-        return _RULES[self.stage](values[step.id], *(values[name] for name in self.reads))
+def follows_rule(claimed: Value, values: Mapping[str, Value], stage: str, reads: tuple[str, ...]) -> bool:
+    """Whether a claimed value is what the policy's rule of a stage says about the values that it reads."""
+    return _RULES[stage](claimed, *(values[name] for name in reads))
 
 
 def _days(claimed: Value, bought: Value, returned: Value) -> bool:

@@ -13,19 +13,10 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_count
-from stepguard.core.verdicts import Claim
-from stepguard.evaluation.families.base import (
-    DEMONSTRATION_SEED,
-    WORDS_SYSTEM,
-    Demonstration,
-    DraftedFamily,
-    Line,
-    TaskDraft,
-)
+from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Input, Step
 
-_DEMONSTRATION_STEPS: Final = 3
 _LARGEST_LINEAR: Final = 9
 
 
@@ -47,6 +38,7 @@ class Roots(DraftedFamily):
     """
 
     word: ClassVar[str] = "roots"
+    example_steps: ClassVar[int] = 3
 
     largest: int = 40
     degree: int = 2
@@ -55,12 +47,7 @@ class Roots(DraftedFamily):
         check_count(self.largest, "largest", least=5, most=10**6)
         check_count(self.degree, "degree", least=2, most=3)
 
-    def demonstration(self) -> Demonstration:
-        """A worked example with the same knobs."""
-        return self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
-
     def draft(self, seed: int, length: int) -> TaskDraft:
-        """See `DraftedFamily.draft`."""
         chance = random.Random(f"roots:{self.largest}:{self.degree}:{length}:{seed}")
         start = before = chance.randint(2, self.largest)
         lines: list[Line] = []
@@ -77,7 +64,7 @@ class Roots(DraftedFamily):
                 instruction=equation.wording(in_words=self.degree == 2 and chance.random() < 0.5),
                 type="integer",
                 reads=[equation.before],
-                checks=[RootCheck(equation)],
+                checks=[RuleCheck("fulfils the equation", fulfils, (equation,))],
             )
             lines.append(Line(step=step, solve=equation.solve, work=equation.work))
             before = root
@@ -136,18 +123,10 @@ class _Equation:
         return f"{self.factor}*{before}" + (f" {sign} {abs(self.constant)}" if self.constant else "")
 
 
-@dataclass(frozen=True, slots=True)
-class RootCheck:
-    """Whether a claimed root fulfils the equation; it knows no root."""
-
-    equation: _Equation
-
-    __name__: ClassVar[str] = "fulfils the equation"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether both sides agree."""
-        x, before = values[step.id], values[self.equation.before]
-        if not isinstance(x, int) or not isinstance(before, int) or x <= 0:
-            return False
-        power = x * x if self.equation.degree == 2 else x * x * x
-        return power + self.equation.linear * x == self.equation.factor * before + self.equation.constant
+def fulfils(x: Value, values: Mapping[str, Value], equation: _Equation) -> bool:
+    """Whether both sides of the equation agree for a claimed root; no root is known here."""
+    before = values[equation.before]
+    if not isinstance(x, int) or not isinstance(before, int) or x <= 0:
+        return False
+    power = x * x if equation.degree == 2 else x * x * x
+    return power + equation.linear * x == equation.factor * before + equation.constant

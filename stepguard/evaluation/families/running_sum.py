@@ -32,7 +32,6 @@ _TEXT: Final = (
     "sugar table tiger tower train uncle wagon water whale wheat"
 )
 _WORDS: Final = _TEXT.split()
-_DEMONSTRATION_TURNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +57,7 @@ class RunningSum(DraftedFamily):
     """
 
     word: ClassVar[str] = "running_sum"
+    example_steps: ClassVar[int] = 5
 
     words: int = 2
     size: int = 100
@@ -71,10 +71,9 @@ class RunningSum(DraftedFamily):
     def demonstration(self) -> Demonstration:
         """A worked example over a small dictionary."""
         small = RunningSum(words=self.words, size=min(self.size, max(8, self.words)), largest=self.largest)
-        return small.draft(DEMONSTRATION_SEED, _DEMONSTRATION_TURNS).demonstration(FORMULA_SYSTEM)
+        return small.draft(DEMONSTRATION_SEED, self.example_steps).demonstration(FORMULA_SYSTEM)
 
     def draft(self, seed: int, length: int) -> TaskDraft:
-        """See `DraftedFamily.draft`."""
         chance = random.Random(f"running_sum:{self.words}:{self.size}:{self.largest}:{length}:{seed}")
         left = list(_WORDS)
         names = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.size)]

@@ -6,64 +6,53 @@ It shares no code with the family's own computation, which cuts and joins lists.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
-from stepguard.core.verdicts import Claim
 from stepguard.language.values import Value
-
-if TYPE_CHECKING:
-    from stepguard.procedure.steps import Step
 
 _Places = list[int]
 
 
-@dataclass(frozen=True, slots=True)
-class ListCheck:
+def rearranged(
+    claimed: Value,
+    values: Mapping[str, Value],
+    operation: str,
+    reads: tuple[str, ...],
+    arguments: tuple[int | str, ...],
+) -> bool:
     """Whether a claimed list is what an operation makes of the lists that the step reads.
 
     The text must be exactly right: a comma and a blank between items, nothing around them.
 
     Args:
+        claimed: the list.
+        values: those of the lists that are read, by name.
         operation: reverse, rotate, swap, insert, backwards, case, every, item, without or join.
-        reads: the lists, by name.
-        numbers: positions counted from 1, counts, and the word to insert.
+        reads: the names of the lists.
+        arguments: positions counted from 1, counts, and the word to insert.
     """
-
-    operation: str
-    reads: tuple[str, ...]
-    numbers: tuple[int | str, ...]
-
-    @property
-    def __name__(self) -> str:
-        return self.operation
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether every position holds what it should."""
-        claimed = str(values[step.id]).split(", ")
-        items = [item for name in self.reads for item in str(values[name]).split(", ")]
-        numbers = [each for each in self.numbers if isinstance(each, int)]
-        if self.operation == "insert":
-            items.append(str(self.numbers[1]))
-        places = _PLACES[self.operation](len(items), numbers)
-        if len(claimed) != len(places):
-            return False
-        changed = numbers[0] - 1 if self.operation in ("backwards", "case") else -1
-        same = _turned if self.operation == "backwards" else _other_case
-        return all(
-            same(items[place], found) if at == changed else items[place] == found
-            for at, (place, found) in enumerate(zip(places, claimed, strict=True))
-        )
-
-
-def _other_case(word: str, found: str) -> bool:
-    return len(word) == len(found) and all(
-        a.lower() == b.lower() and a.isupper() != b.isupper() for a, b in zip(word, found, strict=True)
+    words = str(claimed).split(", ")
+    items = [item for name in reads for item in str(values[name]).split(", ")]
+    numbers = [argument for argument in arguments if isinstance(argument, int)]
+    if operation == "insert":
+        items.append(str(arguments[1]))
+    places = _PLACES[operation](len(items), numbers)
+    changed = numbers[0] - 1 if operation in ("backwards", "case") else -1
+    same = _turned if operation == "backwards" else _other_case
+    return len(words) == len(places) and all(
+        same(items[place], word) if at == changed else items[place] == word
+        for at, (place, word) in enumerate(zip(places, words, strict=True))
     )
 
 
-def _turned(word: str, found: str) -> bool:
-    return len(word) == len(found) and all(word[len(word) - 1 - at] == letter for at, letter in enumerate(found))
+def _other_case(item: str, word: str) -> bool:
+    return len(item) == len(word) and all(
+        a.lower() == b.lower() and a.isupper() != b.isupper() for a, b in zip(item, word, strict=True)
+    )
+
+
+def _turned(item: str, word: str) -> bool:
+    return len(item) == len(word) and all(item[len(item) - 1 - at] == letter for at, letter in enumerate(word))
 
 
 def _swapped(count: int, numbers: Sequence[int]) -> _Places:

@@ -8,15 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from stepguard.core.arguments import check_count
-from stepguard.evaluation.families.base import (
-    DEMONSTRATION_SEED,
-    WORDS_SYSTEM,
-    Demonstration,
-    DraftedFamily,
-    Line,
-    TaskDraft,
-)
-from stepguard.evaluation.families.word_list_checks import ListCheck
+from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft
+from stepguard.evaluation.families.word_list_checks import rearranged
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Input, Step
 
@@ -28,7 +21,6 @@ _TEXT: Final = (
 )
 _WORDS: Final = _TEXT.split()
 _SEPARATOR: Final = ", "
-_DEMONSTRATION_STEPS: Final = 6
 _SHORTEST: Final = 3
 _RULES: Final = "A list is written as its items with a comma and a blank between them. Items are counted from 1.\n"
 
@@ -51,6 +43,7 @@ class WordLists(DraftedFamily):
     """
 
     word: ClassVar[str] = "word_lists"
+    example_steps: ClassVar[int] = 6
 
     items: int = 6
     most: int = 8
@@ -59,12 +52,7 @@ class WordLists(DraftedFamily):
         check_count(self.items, "items", least=_SHORTEST, most=30)
         check_count(self.most, "most", least=self.items, most=30)
 
-    def demonstration(self) -> Demonstration:
-        """A worked example with the same knobs."""
-        return self.draft(DEMONSTRATION_SEED, _DEMONSTRATION_STEPS).demonstration(WORDS_SYSTEM)
-
     def draft(self, seed: int, length: int) -> TaskDraft:
-        """See `DraftedFamily.draft`."""
         chance = random.Random(f"word_lists:{self.items}:{self.most}:{length}:{seed}")
         left = list(_WORDS)
         items = [left.pop(chance.randint(0, len(left) - 1)) for _ in range(self.items)]
@@ -126,7 +114,7 @@ class _Maker:
         self, instruction: str, operation: str, reads: tuple[str, ...], change: _Lists, *numbers: int | str
     ) -> str:
         name = f"w{len(self.lines) + 1}"
-        checks = [ListCheck(operation, reads, numbers)]
+        checks = [RuleCheck(operation, rearranged, (operation, reads, numbers))]
         step = Step(name, instruction=instruction, type="text", reads=reads, checks=checks)
         done = _Change(reads, change)
         self.lines.append(Line(step=step, solve=done.solve, work=done.work))

@@ -101,7 +101,6 @@ class BigBenchHard(FixedFamily):
         self.keep(digest=digest, prompt=prompts[reader.name].partition("-----\n")[2] or prompts[reader.name])
 
     def task(self, number: int) -> Task:
-        """See `FixedFamily.task`."""
         text, target = self.items[number]
         reader = PARTS[self.part]
         shown = reader.draft(reader.shown, "shown").demonstration(WORDS_SYSTEM)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import Final
 
-from stepguard.core.verdicts import Claim
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
-if TYPE_CHECKING:
-    from stepguard.procedure.steps import Step
-
+Values = Mapping[str, Value]
 
 # Declared knowledge of the counting of objects: what is not in it is left out, and never guessed.
 _THINGS: Final[Mapping[str, str]] = {
@@ -46,99 +42,52 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class SwapCheck:
+def swapped(after: Value, values: Values, one: str, other: str, from_one: str, from_other: str) -> bool:
     """Whether each of two people has what the other had. Where what they had stands, is said by name."""
-
-    one: str
-    other: str
-    from_one: str
-    from_other: str
-
-    __name__: ClassVar[str] = "the swap"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it is so."""
-        after = values[step.id]
-        before = _thing_of(values[self.from_one], self.one), _thing_of(values[self.from_other], self.other)
-        return isinstance(after, Record) and (after[self.other], after[self.one]) == before
+    before = _thing_of(values[from_one], one), _thing_of(values[from_other], other)
+    return isinstance(after, Record) and (after[other], after[one]) == before
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerCheck:
-    """Whether an answer names what somebody has among the options, or whether a place is the start."""
-
-    who: str
-    place: str
-
-    __name__: ClassVar[str] = "the answer"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it does."""
-        answer, holder = values[step.id], values[self.place]
-        if "options" in values:
-            listed = dict(each.split(": ", 1) for each in str(values["options"]).split("; "))
-            return listed.get(str(answer)) == _thing_of(holder, self.who)
-        return isinstance(holder, Record) and (holder["x"] == holder["y"] == 0) == (answer == "Yes")
+def names_option(answer: Value, values: Values, who: str, place: str) -> bool:
+    """Whether an answer is the letter of what somebody has among the options."""
+    listed = dict(option.split(": ", 1) for option in str(values["options"]).split("; "))
+    return listed.get(str(answer)) == _thing_of(values[place], who)
 
 
-@dataclass(frozen=True, slots=True)
-class SaysCheck:
+def returns(answer: Value, values: Values, place: str) -> bool:
+    """Whether an answer says of a place whether it is the start."""
+    end = values[place]
+    return isinstance(end, Record) and (end["x"] == end["y"] == 0) == (answer == "Yes")
+
+
+def honest(claimed: Value, values: Values, whom: str, statement: str) -> bool:
     """Whether a speaker's honesty is that of what is said: of `whom`, or of the speaker where that is empty."""
-
-    whom: str
-    what: str
-
-    __name__: ClassVar[str] = "what is said"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it is."""
-        stated = self.what == "tells the truth"
-        honest = values[self.whom] is stated if self.whom else stated
-        return values[step.id] is honest
+    stated = statement == "tells the truth"
+    return claimed is (values[whom] is stated if whom else stated)
 
 
-@dataclass(frozen=True, slots=True)
-class MoveCheck:
+def moved(end: Value, values: Values, move: str, before: str) -> bool:
     """Whether a move from one place leads to another."""
-
-    move: str
-    before: str
-
-    __name__: ClassVar[str] = "the move"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it does."""
-        start, end = values[self.before], values[step.id]
-        if not isinstance(start, Record):  # where everybody starts, in words
-            start = Record({"x": 0, "y": 0, "facing": "north"})
-        words = self.move.rstrip(".").split()
-        facing, x, y = str(start["facing"]), start["x"], start["y"]
-        assert isinstance(x, int)
-        assert isinstance(y, int)
-        quarters = _QUARTERS.get(words[-1], 0)
-        point = _COMPASS[(_COMPASS.index(facing) + quarters) % 4]
-        if words[0] == "Turn":
-            return end == Record({"x": x, "y": y, "facing": point})
-        right, up = _FORWARD[point]
-        count = int(words[1])
-        return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
+    start = values[before]
+    if not isinstance(start, Record):  # where everybody starts, in words
+        start = Record({"x": 0, "y": 0, "facing": "north"})
+    words = move.rstrip(".").split()
+    facing, x, y = str(start["facing"]), start["x"], start["y"]
+    assert isinstance(x, int)
+    assert isinstance(y, int)
+    quarters = _QUARTERS.get(words[-1], 0)
+    point = _COMPASS[(_COMPASS.index(facing) + quarters) % 4]
+    if words[0] == "Turn":
+        return end == Record({"x": x, "y": y, "facing": point})
+    right, up = _FORWARD[point]
+    count = int(words[1])
+    return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
 
 
-@dataclass(frozen=True, slots=True)
-class CountCheck:
-    """How many things of a kind a piece of the list names."""
-
-    piece: str
-    wanted: str
-
-    __name__: ClassVar[str] = "the count"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it is the claimed number."""
-        number, thing = self.piece.split(" ", 1)
-        counts = self.wanted == "objects" or kind_of_thing(thing) == self.wanted
-        return values[step.id] == (_WORDS[number] if counts else 0)
+def counted(claimed: Value, values: Values, piece: str, wanted: str) -> bool:
+    """Whether a number is how many things of a kind a piece of the list names."""
+    number, thing = piece.split(" ", 1)
+    return claimed == (_WORDS[number] if wanted in ("objects", kind_of_thing(thing)) else 0)
 
 
 def _thing_of(value: Value, who: str) -> Value:

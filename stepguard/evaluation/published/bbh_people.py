@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from stepguard.evaluation.families.base import Line, TaskDraft
-from stepguard.evaluation.published.bbh_checks import AnswerCheck, SaysCheck, SwapCheck
+from stepguard.evaluation.families.base import Line, RuleCheck, TaskDraft
+from stepguard.evaluation.published.bbh_checks import honest, names_option, swapped
 from stepguard.evaluation.published.bbh_reader import Plausible, Solve, draft_of, line_of
 from stepguard.evaluation.published.items import constant
 from stepguard.language.records import Record, RecordType
@@ -76,7 +76,7 @@ def tracking(text: str, name: str) -> TaskDraft:
             instruction=f"{words}. What do {one} and {other} have then?",
             type=kind,
             reads=reads,
-            checks=[SwapCheck(one, other, newest[one], newest[other])],
+            checks=[RuleCheck("the swap", swapped, (one, other, newest[one], newest[other]))],
             examples=[
                 Example(
                     {one: "a kite", other: "a drum"},
@@ -94,7 +94,7 @@ def tracking(text: str, name: str) -> TaskDraft:
         instruction=f"Which of the options does {item.asked} have?",
         type=letters,
         reads=[held, "options"],
-        checks=[AnswerCheck(item.asked, held)],
+        checks=[RuleCheck("the answer", names_option, (item.asked, held))],
         examples=[Example({item.asked: "a kite", "options": "A: a drum; B: a kite"}, "B", f"{item.asked} has a kite")],
     )
     lines.append(line_of(step, lambda values: _letter(item, values[held])))
@@ -159,21 +159,21 @@ def web(text: str, name: str) -> TaskDraft:
     inputs: dict[str, tuple[str | ValueType, Value]] = {
         f"said_{at}": ("text", each) for at, each in enumerate(statements.values())
     }
-    honest = {first[1]: first[2] == "tells the truth"}
+    truthful = {first[1]: first[2] == "tells the truth"}
     lines: list[Line] = []
     for at, (who, whom, what) in enumerate([(first[1], "", first[2]), *chain]):
-        if whom and whom not in honest:
+        if whom and whom not in truthful:
             raise ValueError(f"nothing is known of {whom}")
-        honest.setdefault(who, honest.get(whom, False) == (what == "tells the truth"))
+        truthful.setdefault(who, truthful.get(whom, False) == (what == "tells the truth"))
         step = Step(
             who,
             instruction="By what is said, does who is named first tell the truth?",
             type="boolean",
             reads=[f"said_{at}", *([whom] if whom else [])],
-            checks=[SaysCheck(whom, what)],
+            checks=[RuleCheck("what is said", honest, (whom, what))],
             examples=_web_examples(bool(whom)),
         )
-        lines.append(line_of(step, constant(honest[who])))
+        lines.append(line_of(step, constant(truthful[who])))
     return draft_of(name, inputs, lines, _WEB)
 
 

@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from stepguard.evaluation.families.base import Line, TaskDraft
-from stepguard.evaluation.published.bbh_checks import AnswerCheck, CountCheck, MoveCheck, kind_of_thing
+from stepguard.evaluation.families.base import Line, RuleCheck, TaskDraft
+from stepguard.evaluation.published.bbh_checks import counted, kind_of_thing, moved, returns
 from stepguard.evaluation.published.bbh_reader import Solve, draft_of, line_of
 from stepguard.evaluation.published.items import constant
 from stepguard.language.records import Record, RecordType
@@ -54,7 +54,7 @@ def navigate(text: str, name: str) -> TaskDraft:
             instruction="Make the move: where are you then, and which way do you face?",
             type=_AT,
             reads=[f"move_{number}", before],
-            checks=[MoveCheck(move, before)],
+            checks=[RuleCheck("the move", moved, (move, before))],
             examples=_MOVES,
         )
         lines.append(line_of(step, _reached(moves[:number])))
@@ -64,10 +64,10 @@ def navigate(text: str, name: str) -> TaskDraft:
         instruction="Is that the starting point, x = 0 and y = 0?",
         type="one_of(Yes, No)",
         reads=[before],
-        checks=[AnswerCheck("", before)],
+        checks=[RuleCheck("the answer", returns, (before,))],
         examples=[Example({"at": Record({"x": 0, "y": 4, "facing": "west"})}, "No", "y is 4")],
     )
-    lines.append(line_of(step, _returned(moves)))
+    lines.append(line_of(step, constant("Yes" if _walked(moves)[0] == 0 else "No")))
     return draft_of(name, inputs, lines, _NAVIGATE)
 
 
@@ -89,10 +89,6 @@ def _reached(moves: Sequence[str]) -> Solve:
     place, facing = _walked(moves)
     point = {1j: "north", 1: "east", -1j: "south", -1: "west"}[facing]
     return constant(Record({"x": round(place.real), "y": round(place.imag), "facing": point}))
-
-
-def _returned(moves: Sequence[str]) -> Solve:
-    return constant("Yes" if _walked(moves)[0] == 0 else "No")
 
 
 def _moved(move: str, x: int, y: int, facing: str, after: tuple[int, int, str], why: str) -> Example:
@@ -141,7 +137,7 @@ def counting(text: str, name: str) -> TaskDraft:
             instruction=f"How many {wanted} are that? 0 if it is something else.",
             type="integer",
             reads=[f"item_{at}"],
-            checks=[CountCheck(piece, wanted)],
+            checks=[RuleCheck("the count", counted, (piece, wanted))],
             examples=_counted(wanted),
         )
         lines.append(line_of(step, constant(counts)))

@@ -47,11 +47,11 @@ def draft_of(
     )
 
 
-def line_of(step: Step, solve: Solve, brief: str | None = None) -> Line:
+def line_of(step: Step, solve: Solve) -> Line:
     def work(values: Mapping[str, Value]) -> str:
         return "; ".join(f"{name} is {words_of(values[name])}" for name in step.reads)
 
-    return Line(step=step, solve=solve, work=work, brief=brief)
+    return Line(step=step, solve=solve, work=work)
 
 
 def words_of(value: Value) -> str:

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import Final, Literal
 
-from stepguard.core.verdicts import Claim
 from stepguard.evaluation.published.plan_rules import DOMAINS, Action, Facts
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value
-
-if TYPE_CHECKING:
-    from stepguard.procedure.steps import Step
 
 PlanDomain = Literal["blocksworld", "logistics", "mystery_blocksworld"]
 
@@ -22,18 +17,9 @@ _NOT: Final = "no_"
 _PAIRS: Final = {"craves": ("craves", "craved")}
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeCheck:
+def is_ruled_change(claimed: Value, values: Mapping[str, Value], domain: str, action: Action) -> bool:
     """Whether a claimed change is what the action's rule makes."""
-
-    domain: str
-    action: Action
-
-    __name__: ClassVar[str] = "the action's effects"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it is."""
-        return values[step.id] == ruled_change(self.domain, self.action)
+    return claimed == ruled_change(domain, action)
 
 
 def change_type(domain: str, kind: str) -> ValueType:

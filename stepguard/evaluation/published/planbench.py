@@ -14,14 +14,14 @@ from typing import Any, ClassVar, Final, get_args
 
 from stepguard.core.arguments import check_one_of
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
+from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, RuleCheck, Scores, TaskDraft
 from stepguard.evaluation.published.items import FixedFamily, read_items, understood
 from stepguard.evaluation.published.plan_changes import (
-    ChangeCheck,
     PlanDomain,
     applied,
     change_in_words,
     change_type,
+    is_ruled_change,
     ruled_change,
 )
 from stepguard.evaluation.published.plan_rules import DOMAINS, Action, Facts
@@ -139,7 +139,6 @@ class PlanBench(FixedFamily):
         return about
 
     def task(self, number: int) -> Task:
-        """See `FixedFamily.task`."""
         plan = self.plans[number]
         shown = _draft(_example_plan(plan), "shown").demonstration(WORDS_SYSTEM)
         made = _draft(plan, f"{self.name}-{number}").task(self, number, shown)
@@ -222,7 +221,7 @@ def _draft(plan: _Plan, name: str) -> TaskDraft:
             instruction=f"{_effects(plan, action)}{rule}",
             type=change_type(plan.domain, action.kind),
             reads=[f"action_{number}"],
-            checks=[ChangeCheck(plan.domain, action)],
+            checks=[RuleCheck("the action's effects", is_ruled_change, (plan.domain, action))],
             examples=examples.get(action.kind, ()),
         )
         lines.append(_line(plan.domain, step))

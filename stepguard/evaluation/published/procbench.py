@@ -16,10 +16,9 @@ from operator import eq
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from stepguard.core.arguments import check_one_of
-from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
-from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, Scores, TaskDraft
+from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, RuleCheck, Scores, TaskDraft
 from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
 from stepguard.evaluation.published.proc_numbers import calculating, counting, moving, products, stepping
 from stepguard.evaluation.published.proc_pieces import (
@@ -93,19 +92,6 @@ _OBJECT: Final = re.compile(r"\{")  # where the object of a reply may begin, amo
 
 
 @dataclass(frozen=True, slots=True)
-class CutCheck:
-    """Whether a value is what the rule of the task gives from the values that the step reads."""
-
-    step: CutStep
-
-    __name__: ClassVar[str] = "the rule"
-
-    def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> bool:
-        """Whether it is."""
-        return values[step.id] == self.step.rule(values)
-
-
-@dataclass(frozen=True, slots=True)
 class _Question:
     """An item as it was read, with its published states."""
 
@@ -163,7 +149,6 @@ class ProcBench(FixedFamily):
         return f"task{self.number:02}"
 
     def task(self, number: int) -> Task:
-        """See `FixedFamily.task`."""
         question = self.questions[number]
         cut = CUTS[self._task](question.text, len(question.states))
         examples = _examples(self._task)
@@ -230,7 +215,7 @@ def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], S
                 instruction=each.instruction,
                 type=each.kind,
                 reads=each.reads,
-                checks=[CutCheck(each)],
+                checks=[RuleCheck("the rule", _follows, (each.rule,))],
                 examples=examples.get(_sort(each), ()),
             )
         lines.append(Line(step=step, solve=each.rule, work=_work(step)))
@@ -243,6 +228,10 @@ def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], S
         material=f"{rules}\n\n",
         line_tokens=80 + 4 * longest,
     )
+
+
+def _follows(value: Value, values: Mapping[str, Value], rule: Callable[[Mapping[str, Value]], Value]) -> bool:
+    return value == rule(values)
 
 
 def _work(step: Step) -> Any:

@@ -82,7 +82,6 @@ class Receipts(FixedFamily):
         self.keep(receipts=tuple(kept), lengths=lengths, left_out=left_out, digest=digest)
 
     def task(self, number: int) -> Task:
-        """See `FixedFamily.task`."""
         receipt = self.receipts[number]
         shown = _draft(_EXAMPLE, "shown").demonstration(WORDS_SYSTEM)
         made = _draft(receipt, f"{self.name}-{number}").task(self, number, shown)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final
 
 from stepguard.core.markup import Child, tag
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report.examples import is_transcript, make_task, mark
-from stepguard.evaluation.report.figures import GUARD, Cell, Study
-from stepguard.evaluation.report.html_parts import table
+from stepguard.evaluation.report.figures import Cell, Study
+from stepguard.evaluation.report.html_parts import Row, table
 
 _MOST_TRANSCRIPTS: Final = 20
 """So many transcripts of a cell are read step by step."""
@@ -38,19 +39,16 @@ def failures(study: Study, family: Family | None = None) -> list[Child]:
 
 
 def _deviations(study: Study) -> list[Child]:
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
     for cell in study.by_length():
-        for kind, count in cell.deviations.items():
-            totals[kind] = totals.get(kind, 0) + count
+        totals.update(cell.deviations)
     if not totals:
         return [tag("p", "No deviation was recorded.")]
     arms = [arm for arm in study.arms if any(cell.deviations for cell in study.of(arm))]
     most = max(count / cell.n for cell in study.by_length() for count in cell.deviations.values())
-    groups: list[list[tuple[Sequence[Child], bool]]] = []
-    titles: list[Child] = []
-    for kind in sorted(totals, key=lambda each: (-totals[each], each)):
-        titles.append([tag("code", kind), tag("span", f" {_KINDS.get(kind, '')}", class_="note")])
-        groups.append([([arm, *_counts(study, arm, kind, most)], arm == GUARD) for arm in arms])
+    kinds = sorted(totals, key=lambda kind: (-totals[kind], kind))
+    titles = [[tag("code", kind), tag("span", f" {_KINDS.get(kind, '')}", class_="note")] for kind in kinds]
+    groups = [[[arm, *_counts(study, arm, kind, most)] for arm in arms] for kind in kinds]
     silent = [arm for arm in study.arms if arm not in arms]
     caption = "How often each kind of deviation was met, and in brackets how often in one run." + (
         f" None is recorded for {', '.join(silent)}." if silent else ""
@@ -80,19 +78,13 @@ _JUDGED: Final = {
 
 
 def _transcripts(study: Study, family: Family | None) -> list[Child]:
-    groups: list[list[tuple[Sequence[Child], bool]]] = []
-    for length in study.lengths:
-        rows: list[tuple[Sequence[Child], bool]] = []
-        for arm in study.arms:
-            cell = study.cells.get((arm, length))
-            found = None if cell is None or arm not in study.unguarded else _judged(cell, family)
-            if found is not None:
-                read, counts = found
-                total = sum(counts.values())
-                shares = [f"{counts[each] / total:.0%}" for each in _JUDGED]
-                rows.append(([str(length), arm, str(read), *shares], False))
-        if rows:
-            groups.append(rows)
+    groups: dict[int, list[Row]] = {}
+    for cell in study.by_length():
+        read, counts = _judged(cell, family) if cell.arm in study.unguarded else (0, {})
+        if read:
+            total = sum(counts.values())
+            shares = [f"{counts[judgement] / total:.0%}" for judgement in _JUDGED]
+            groups.setdefault(cell.length, []).append([str(cell.length), cell.arm, str(read), *shares])
     if not groups:
         return []
     caption = (
@@ -102,10 +94,10 @@ def _transcripts(study: Study, family: Family | None) -> list[Child]:
         f"{_MOST_TRANSCRIPTS} transcripts a row were read."
     )
     head = ["steps", "arm", "transcripts", *_JUDGED.values()]
-    return [tag("h3", "Steps in free transcripts"), table(head, groups, caption=caption, heads=2)]
+    return [tag("h3", "Steps in free transcripts"), table(head, groups.values(), caption=caption, heads=2)]
 
 
-def _judged(cell: Cell, family: Family | None) -> tuple[int, dict[str, int]] | None:
+def _judged(cell: Cell, family: Family | None) -> tuple[int, dict[str, int]]:
     """How many transcripts were read, and how many of their steps are judged in each way."""
     counts = dict.fromkeys(_JUDGED, 0)
     read = 0
@@ -114,15 +106,15 @@ def _judged(cell: Cell, family: Family | None) -> tuple[int, dict[str, int]] | N
             continue
         task = make_task(outcome, family)
         if task is None:  # nor will the others be made
-            return None
-        found = mark(outcome, task)
-        if found is None:
+            break
+        marked = mark(outcome, task)
+        if marked is None:
             continue
-        lines, missing = found
+        lines, missing = marked
         read += 1
         counts["missing"] += len(missing)
         # A step that is written down more than once counts as it is read: by its last line.
         last = {line.step: line.judged for line in lines if line.step is not None}
         for judged in last.values():
             counts[judged or "unread"] += 1
-    return (read, counts) if read else None
+    return read, counts

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from stepguard.core.markup import Child, Html, cut, tag
 from stepguard.evaluation.arms import Outcome
 from stepguard.evaluation.report import charts
-from stepguard.evaluation.report.figures import Study
+from stepguard.evaluation.report.figures import GUARD, Study
 
 _ABOUT_ARMS: Final = {
     "offload": "an interpreter performs the steps; no model is asked",
@@ -58,28 +58,33 @@ def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     return tag("ul", entries, class_="legend")
 
 
+Row = Sequence[Child]
+
+
 def table(
     head: Sequence[str],
-    groups: Sequence[Sequence[tuple[Sequence[Child], bool]]],
+    groups: Iterable[Sequence[Row]],
     *,
     caption: str,
     heads: int,
     titles: Sequence[Child] = (),
+    guards: Callable[[Row], bool] = lambda row: GUARD in row[:2],
 ) -> Html:
     """A table that scrolls on a narrow screen.
 
     Args:
         head: the heads of the columns.
-        groups: rows that belong together, each with whether it is the guard's.
+        groups: rows that belong together.
         heads: how many of the first columns name the row.
         titles: what stands above each group.
+        guards: whether a row is the guard's; by default its arm, in one of the first two columns, says so.
     """
     top = [tag("th", text, scope="col", class_=None if at < heads else "n") for at, text in enumerate(head)]
     bodies = [
         tag(
             "tbody",
             tag("tr", tag("th", titles[at], colspan=len(head), scope="rowgroup")) if titles else None,
-            [_row(cells, heads, strong=strong) for cells, strong in rows],
+            [_row(cells, heads, strong=guards(cells)) for cells in rows],
             class_="first" if at else None,
         )
         for at, rows in enumerate(groups)
@@ -89,7 +94,7 @@ def table(
     return tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {', '.join(head)}")
 
 
-def _row(cells: Sequence[Child], heads: int, *, strong: bool) -> Html:
+def _row(cells: Row, heads: int, *, strong: bool) -> Html:
     written = [
         tag("th", cell, scope="row") if at < heads else tag("td", cell, class_="n") for at, cell in enumerate(cells)
     ]

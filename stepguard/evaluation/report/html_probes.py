@@ -6,48 +6,40 @@ from collections.abc import Sequence
 
 from stepguard.core.markup import Child, tag
 from stepguard.evaluation.arms import Outcome, kind_of
-from stepguard.evaluation.report.figures import percent, share, span
-from stepguard.evaluation.report.html_parts import table
+from stepguard.evaluation.report.figures import GUARD, percent, share, span
+from stepguard.evaluation.report.html_parts import Row, table
 from stepguard.evaluation.report.probes import conditioning, knowing, limited
 from stepguard.evaluation.statistics import upper_bound
-
-Rows = list[tuple[Sequence[Child], bool]]
 
 
 def probes(outcomes: Sequence[Outcome]) -> list[Child]:
     """Tables of what can be said; nothing where there is nothing."""
-    return [
-        *_titled("What the checker lets pass", _checkers(outcomes)),
-        *_titled("Knowing and doing", _knowing(outcomes)),
-        *_titled("Self-conditioning", _conditioning(outcomes)),
-        *_titled("The floor", _floor(outcomes)),
-    ]
+    return [*_checkers(outcomes), *_knowing(outcomes), *_conditioning(outcomes), *_floor(outcomes)]
 
 
-def _titled(title: str, found: Child) -> list[Child]:
-    return [] if found is None else [tag("h3", title), found]
+def _titled(title: str, head: Sequence[str], groups: Sequence[Sequence[Row]], caption: str) -> list[Child]:
+    """A table under its title, the guard's rows marked by their first columns; nothing where it has no rows."""
+    if not any(groups):
+        return []
+    guards = "yes" if head[1] == "guard" else GUARD
+    made = table(head, groups, caption=caption, heads=1, guards=lambda row: guards in row[:2])
+    return [tag("h3", title), made]
 
 
-def _checkers(outcomes: Sequence[Outcome]) -> Child:
-    rows: Rows = []
-    for each in limited(outcomes):
-        bound = percent(each["accepted_bound"]) if each["wrong_claims"] else "n/a"
+def _checkers(outcomes: Sequence[Outcome]) -> list[Child]:
+    rows: list[Row] = []
+    for cell in limited(outcomes):
+        bound = percent(cell["accepted_bound"]) if cell["wrong_claims"] else "n/a"
+        predicted = cell["predicted_silent_errors"]
         rows.append(
-            (
-                [
-                    each["arm"],
-                    str(each["length"]),
-                    str(each["claims"]),
-                    str(each["wrong_claims"]),
-                    f"{each['wrong_accepted']} (\u2264 {bound})",
-                    f"{percent(each['silent_errors'])} {span(each['silent_interval'])}",
-                    "n/a" if each["predicted_silent_errors"] is None else percent(each["predicted_silent_errors"]),
-                ],
-                each["arm"] == "guard",
-            )
+            [
+                cell["arm"],
+                *(str(cell[count]) for count in ("length", "claims", "wrong_claims")),
+                f"{cell['wrong_accepted']} (\u2264 {bound})",
+                f"{percent(cell['silent_errors'])} {span(cell['silent_interval'])}",
+                "n/a" if predicted is None else percent(predicted),
+            ]
         )
-    if not rows:
-        return None
     caption = (
         "Claims that rest on right values, and how many of them were wrong by the task's own truth; of these, how many "
         "the checker let pass, with the upper 95% bound. Silent errors: the share of runs that vouched for something "
@@ -55,89 +47,69 @@ def _checkers(outcomes: Sequence[Outcome]) -> Child:
         "caught."
     )
     head = ["arm", "steps", "claims", "wrong", "let pass", "silent errors", "predicted"]
-    return table(head, [rows], caption=caption, heads=1)
+    return _titled("What the checker lets pass", head, [rows], caption)
 
 
-def _knowing(outcomes: Sequence[Outcome]) -> Child:
-    rows: Rows = [
-        ([each["arm"], str(each["length"]), str(each["slips"]), f"{each['misdone']}", share_of(each)], False)
-        for each in knowing(outcomes)
-    ]
-    if not rows:
-        return None
+def _knowing(outcomes: Sequence[Outcome]) -> list[Child]:
+    rows: list[Row] = []
+    for cell in knowing(outcomes):
+        counts = (str(cell[count]) for count in ("length", "slips", "misdone"))
+        rows.append([cell["arm"], *counts, share(cell["misdone"], cell["slips"])])
     caption = (
         "Steps that are wrong in themselves, not by what they rest on, and how many of them name the right operation "
         "with the right operands: the model knew what to do and did it wrong."
     )
-    return table(["arm", "steps", "slips", "knew what to do", "share"], [rows], caption=caption, heads=1)
+    return _titled("Knowing and doing", ["arm", "steps", "slips", "knew what to do", "share"], [rows], caption)
 
 
-def share_of(each: dict[str, object]) -> str:
-    """A share of `knowing` with its interval."""
-    misdone, slips = each["misdone"], each["slips"]
-    assert isinstance(misdone, int)
-    assert isinstance(slips, int)
-    return share(misdone, slips)
-
-
-def _conditioning(outcomes: Sequence[Outcome]) -> Child:
-    groups: list[Rows] = []
-    for each in conditioning(outcomes):
+def _conditioning(outcomes: Sequence[Outcome]) -> list[Child]:
+    groups: list[list[Row]] = []
+    for cell in conditioning(outcomes):
         slope = "n/a"
-        if each.slope is not None and each.interval is not None:
-            slope = f"{each.slope:+.2f} [{each.interval[0]:+.2f}, {each.interval[1]:+.2f}]"
-        with_guard = "yes" if each.guarded else "no"
+        if cell["slope_interval"] is not None:
+            low, high = cell["slope_interval"]
+            slope = f"{cell['slope']:+.2f} [{low:+.2f}, {high:+.2f}]"
         groups.append(
             [
-                (
-                    [
-                        str(each.length),
-                        with_guard,
-                        f"{rate:g}",
-                        str(steps),
-                        f"{percent(right)} {span(interval)}",
-                        slope if at == 0 else "",
-                    ],
-                    each.guarded,
-                )
-                for at, (rate, (right, interval, steps)) in enumerate(each.rates.items())
+                [
+                    str(cell["length"]),
+                    "yes" if cell["guarded"] else "no",
+                    f"{at_rate['rate']:g}",
+                    str(at_rate["steps"]),
+                    f"{percent(at_rate['step_accuracy'])} {span(at_rate['interval'])}",
+                    slope if at_rate is cell["rates"][0] else "",
+                ]
+                for at_rate in cell["rates"]
             ]
         )
-    if not groups:
-        return None
     caption = (
         "The first half of a transcript is given with wrong values in it at a rate; the model's own claims about the "
         "second half are judged by what they rest on. Slope: the change of their share right for each unit of that "
         "rate, with a bootstrap interval over programs; below 0, errors breed errors."
     )
     head = ["steps", "guard", "rate", "claims", "right", "slope"]
-    return table(head, groups, caption=caption, heads=1)
+    return _titled("Self-conditioning", head, groups, caption)
 
 
-def _floor(outcomes: Sequence[Outcome]) -> Child:
+def _floor(outcomes: Sequence[Outcome]) -> list[Child]:
     cells: dict[tuple[str, str, int], list[Outcome]] = {}
     for outcome in outcomes:
         if kind_of(outcome.arm) == "floor":
             cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)
-    rows: Rows = [
-        (
-            [
-                arm,
-                str(length),
-                str(len(found)),
-                share(sum(each.right for each in found), len(found)),
-                percent(sum(each.steps_right for each in found) / max(1, sum(each.judged for each in found))),
-                f"\u2264 {percent(upper_bound(sum(each.silent_errors for each in found), len(found)))}",
-            ],
-            False,
-        )
-        for (_, arm, length), found in cells.items()
+    rows = [
+        [
+            arm,
+            str(length),
+            str(len(cell)),
+            share(sum(run.right for run in cell), len(cell)),
+            percent(sum(run.steps_right for run in cell) / max(1, sum(run.judged for run in cell))),
+            f"\u2264 {percent(upper_bound(sum(run.silent_errors for run in cell), len(cell)))}",
+        ]
+        for (_, arm, length), cell in cells.items()
     ]
-    if not rows:
-        return None
     caption = (
         "The guard over models that know nothing: what they get right, chance or copying gets right. A step with few "
         "possible values can be guessed, and gets no second guess. Silent errors with the upper 95% bound."
     )
     head = ["model", "steps", "n", "answer right", "steps right", "silently wrong"]
-    return table(head, [rows], caption=caption, heads=1)
+    return _titled("The floor", head, [rows], caption)

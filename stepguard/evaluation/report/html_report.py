@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -33,7 +34,7 @@ from stepguard.evaluation.report.figures import (
 )
 from stepguard.evaluation.report.html_examples import failed_section, guarded_section
 from stepguard.evaluation.report.html_failures import failures
-from stepguard.evaluation.report.html_parts import about_section, figure, legend, section, table
+from stepguard.evaluation.report.html_parts import Row, about_section, figure, legend, section, table
 from stepguard.evaluation.report.html_probes import probes
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
@@ -49,6 +50,10 @@ _SECTIONS: Final = {
     "failed": "One unguarded run that failed",
     "about": "How this was made",
 }
+_NOTE_ON_INTERVALS: Final = (
+    "Intervals are 95%: Wilson for shares, Newcombe's method 10 for paired differences, a bootstrap over programs "
+    "for recovered accuracy and for shares of steps. Runs that ended in an error count as not right."
+)
 _SIMULATED: Final = (
     "SIMULATED MODEL: the answers come from a program that errs on purpose. This tests the guard and says nothing "
     "about any real model."
@@ -65,7 +70,7 @@ def write_reports(
     for number, study in enumerate(studies, 1):
         name = "accuracy.svg" if len(studies) == 1 else f"accuracy-{number}.svg"
         title = f"{study.task} on {model}: answers right"
-        drawn = charts.picture(title, _series(study, study.arms, _right), style=CHART_CSS)
+        drawn = charts.picture(title, _series(study, study.arms, _RIGHT), style=CHART_CSS)
         (folder / name).write_bytes(f"{drawn}\n".encode("ascii", "xmlcharrefreplace"))
 
 
@@ -108,7 +113,7 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family:
             tag("nav", tag("ul", links), aria_label="Sections"),
         ),
         tag("main", [section(name, text, bodies[name]) for name, text in sections.items()]),
-        tag("footer", tag("p", "Made by stepguard bench. ", _note_on_intervals())),
+        tag("footer", tag("p", "Made by stepguard bench. ", _NOTE_ON_INTERVALS)),
         tag("script", Html(SCRIPT)),
     )
     document = tag("html", _head(title), body, lang="en")
@@ -143,39 +148,21 @@ def _headline(study: Study, *, several: bool) -> Child:
     ]
 
 
-def _note_on_intervals() -> str:
-    return (
-        "Intervals are 95%: Wilson for shares, Newcombe's method 10 for paired differences, a bootstrap over programs "
-        "for recovered accuracy and for shares of steps. Runs that ended in an error count as not right."
-    )
-
-
 def _styles(study: Study) -> dict[str, int]:
     """The number of each arm among colours, markers and dashes; the guard's is always the first."""
     others = [arm for arm in study.arms if arm != GUARD]
     return {GUARD: 0} | {arm: at for at, arm in enumerate(others, 1)}
 
 
-def _row_head(cell: Cell) -> list[Child]:
-    return [str(cell.length), cell.arm]
-
-
-def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Sequence[Child]]], caption: str) -> Html:
-    groups: dict[int, list[tuple[Sequence[Child], bool]]] = {}
+def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Row]], caption: str) -> Html:
+    groups: dict[int, list[Row]] = {}
     for cell, columns in cells:
-        groups.setdefault(cell.length, []).append(([*_row_head(cell), *columns], cell.arm == GUARD))
-    return table(["steps", "arm", *head], list(groups.values()), caption=caption, heads=2)
+        groups.setdefault(cell.length, []).append([str(cell.length), cell.arm, *columns])
+    return table(["steps", "arm", *head], groups.values(), caption=caption, heads=2)
 
 
-def _right(outcome: Outcome) -> bool:
-    return outcome.right
-
-
-def _traced(outcome: Outcome) -> bool:
-    return outcome.trace_right
-
-
-_SHARES: Final[Mapping[str, Callable[[Outcome], bool]]] = {"Answer right": _right, "Every step right": _traced}
+_RIGHT: Final[Callable[[Outcome], bool]] = attrgetter("right")
+_TRACED: Final[Callable[[Outcome], bool]] = attrgetter("trace_right")
 
 
 def _series(study: Study, arms: Iterable[str], what: Callable[[Outcome], bool]) -> list[charts.Series]:
@@ -190,29 +177,18 @@ def _series(study: Study, arms: Iterable[str], what: Callable[[Outcome], bool]) 
 
 def _accuracy(study: Study) -> list[Child]:
     drawn = []
-    for title, what in _SHARES.items():
-        if what is _traced and not study.whole:
-            continue
-        arms = [arm for arm in study.arms if what is not _traced or all(cell.traced for cell in study.of(arm))]
-        if not arms:
-            continue
-        series = _series(study, arms, what)
-        said = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
-        drawn.append(figure(title, charts.lines(said, series)))
+    traced = [arm for arm in study.arms if study.whole and all(cell.traced for cell in study.of(arm))]
+    for title, arms, hit in (("Answer right", study.arms, _RIGHT), ("Every step right", traced, _TRACED)):
+        label = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
+        if arms:
+            drawn.append(figure(title, charts.lines(label, _series(study, arms, hit))))
     # One more column only where it tells something.
     lenient = any(cell.count(lambda each: each.right_lenient != each.right) for cell in study.by_length())
-    rows: list[tuple[Cell, Sequence[Child]]] = [
-        (
-            cell,
-            [
-                str(cell.n),
-                share(cell.count(lambda each: each.right), cell.n),
-                *([percent(cell.count(lambda each: each.right_lenient) / cell.n)] if lenient else []),
-                share(cell.count(_traced), cell.n) if cell.traced else "n/a",
-            ],
-        )
-        for cell in study.by_length()
-    ]
+    rows: list[tuple[Cell, Row]] = []
+    for cell in study.by_length():
+        leniently = [percent(cell.count(lambda each: each.right_lenient) / cell.n)] if lenient else []
+        trace = share(cell.count(_TRACED), cell.n) if cell.traced else "n/a"
+        rows.append((cell, [str(cell.n), share(cell.count(_RIGHT), cell.n), *leniently, trace]))
     caption = (
         "Share of programs, with 95% intervals. Arms are compared by a lenient reading, in which the last step's value "
         "is taken for the answer where the answer line is missing, so that none loses by a missing line"
@@ -231,9 +207,9 @@ def _parts(study: Study) -> list[Child]:
             for contrast in study.contrasts
         ]
         title = "Differences in answers right, in percentage points with 95% intervals; the table has every number"
-        groups: dict[str, list[tuple[Sequence[Child], bool]]] = {}
+        groups: dict[str, list[Row]] = {}
         for contrast in study.contrasts:
-            groups.setdefault(_name(contrast), []).append((_contrast_row(contrast), False))
+            groups.setdefault(_name(contrast), []).append(_contrast_row(contrast))
         flat = any(_flat(contrast) for contrast in study.contrasts)
         caption = (
             "The same programs in both arms, answers read leniently. Rescued: right only in the first arm; harmed: "
@@ -243,7 +219,7 @@ def _parts(study: Study) -> list[Child]:
         head = ["contrast", "steps", "n", "difference", "rescued", "harmed", "recovered", "p", "Holm"]
         found += [
             figure("Answers right, first arm minus second", charts.differences(title, rows)),
-            table(head, list(groups.values()), caption=caption, heads=2),
+            table(head, groups.values(), caption=caption, heads=2),
         ]
     else:
         found.append(tag("p", "No two arms ran the same programs, so there is nothing to compare."))
@@ -285,17 +261,17 @@ def _p(value: float) -> str:
 
 
 def _decays(study: Study) -> Child:
-    rows: list[tuple[Sequence[Child], bool]] = []
+    rows: list[Row] = []
     for arm in study.arms:
         cells = study.of(arm)
         counts = [(each.steps_right, each.judged) for cell in cells for each in cell.outcomes]
         right, total = sum(one for one, _ in counts), sum(all_ for _, all_ in counts)
         steps = f"{percent(right / total)} {span(clustered(counts))}" if total else "n/a"
-        decay = fit_decay([(cell.length, cell.count(lambda each: each.right), cell.n) for cell in cells])
+        decay = fit_decay([(cell.length, cell.count(_RIGHT), cell.n) for cell in cells])
         fitted = ["-", "-", "-"]
         if decay is not None:
             fitted = [f"{decay.step:.4f}", _horizon(decay.horizon(0.8)), _horizon(decay.horizon(0.5))]
-        rows.append(([arm, steps, *fitted], arm == GUARD))
+        rows.append([arm, steps, *fitted])
     caption = (
         f"Steps right: of all {'' if study.whole else 'judged '}steps of all programs, what comes after the first "
         "error included; a step that was not reached counts as not right. q and the lengths at which 80% and 50% of "
@@ -318,8 +294,8 @@ def _ends(study: Study, identity: str) -> list[Child]:
         rows.append(charts.Bar("1 step" if cell.length == 1 else f"{cell.length} steps", cell.arm, parts))
         silent = cell.count(lambda each: each.silent_errors > 0)
         vouches = kind_of(cell.arm) == "guarded"
-        told = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
-        cells.append((cell, [str(cell.n), told, *(str(ends.get(end, 0)) for end in ENDS)]))
+        silently = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
+        cells.append((cell, [str(cell.n), silently, *(str(ends.get(end, 0)) for end in ENDS)]))
     title = "How the runs of each arm and length ended, in shares; the table has every number"
     keys = [
         tag("li", charts.key(end.replace(" ", "-"), identity=identity), tag("span", text))

@@ -10,38 +10,22 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from stepguard.evaluation.arms import Outcome, kind_of
 from stepguard.evaluation.knobs import read_name
-from stepguard.evaluation.statistics import clustered, upper_bound, wilson
+from stepguard.evaluation.statistics import clustered, middle, upper_bound, wilson
 
 _DRAWS: Final = 2000  # as many as `stepguard.evaluation.statistics` draws
 
 
-@dataclass(frozen=True, slots=True)
-class Conditioning:
-    """Self-conditioning at one length, with or without the guard.
+def conditioning(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """Self-conditioning for each length, with and without the guard, from the outcomes of ``primed`` arms.
 
-    Attributes:
-        task, length, guarded: which cell.
-        rates: the rate of planted errors -> share of the model's own steps that are right, its interval over
-            programs, and how many steps there were.
-        slope: the change of that share per unit of error share, by least squares; below 0 where errors breed errors.
-        interval: its 95 % percentile bootstrap over programs.
+    ``rates`` holds, for each rate of planted errors, the share of the model's own steps that are right, with its
+    interval over programs, and how many steps there were. ``slope`` is the change of that share per unit of error
+    share, by least squares (below 0 where errors breed errors), with a 95 % percentile bootstrap over programs.
     """
-
-    task: str
-    length: int
-    guarded: bool
-    rates: dict[float, tuple[float, tuple[float, float], int]]
-    slope: float | None
-    interval: tuple[float, float] | None
-
-
-def conditioning(outcomes: Sequence[Outcome]) -> list[Conditioning]:
-    """The probe of self-conditioning, from the outcomes of ``primed`` arms."""
     cells: dict[tuple[str, int, bool], dict[float, dict[int, tuple[int, int]]]] = {}
     for outcome in outcomes:
         read = read_name(outcome.arm)
@@ -51,29 +35,21 @@ def conditioning(outcomes: Sequence[Outcome]) -> list[Conditioning]:
         assert isinstance(rate, int | float)
         cell = cells.setdefault((outcome.task, outcome.length, read[1].get("guarded") is True), {})
         cell.setdefault(float(rate), {})[outcome.seed] = (outcome.steps_right, outcome.judged)
-    return [
-        Conditioning(
-            *key,
-            {
-                rate: (_share(list(counts.values())), clustered(list(counts.values())), _total(counts))
-                for rate, counts in sorted(cell.items())
-                if _total(counts)
-            },
-            *_slopes(cell),
-        )
-        for key, cell in sorted(cells.items())
-    ]
+    made: list[dict[str, Any]] = []
+    for (task, length, guarded), cell in sorted(cells.items()):
+        rates = []
+        for rate, by_seed in sorted(cell.items()):
+            counts = list(by_seed.values())
+            if steps := sum(total for _, total in counts):
+                share, interval = sum(right for right, _ in counts) / steps, list(clustered(counts))
+                rates.append({"rate": rate, "step_accuracy": share, "interval": interval, "steps": steps})
+        slope, bounds = _slopes(cell)
+        about = {"task": task, "length": length, "guarded": guarded}
+        made.append({**about, "rates": rates, "slope": slope, "slope_interval": bounds})
+    return made
 
 
-def _total(counts: dict[int, tuple[int, int]]) -> int:
-    return sum(total for _, total in counts.values())
-
-
-def _share(counts: Sequence[tuple[int, int]]) -> float:
-    return sum(right for right, _ in counts) / sum(total for _, total in counts)
-
-
-def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None, tuple[float, float] | None]:
+def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None, list[float] | None]:
     slope = _slope({rate: list(counts.values()) for rate, counts in cell.items()})
     if slope is None:
         return None, None
@@ -86,7 +62,7 @@ def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None
         if found is not None:
             drawn.append(found)
     drawn.sort()
-    return slope, (drawn[int(0.025 * len(drawn))], drawn[min(len(drawn) - 1, int(0.975 * len(drawn)))])
+    return slope, list(middle(drawn))
 
 
 def _slope(cell: dict[float, list[tuple[int, int]]]) -> float | None:
@@ -159,21 +135,4 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
 
 def make_probes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     """All of it as JSON data."""
-    return {
-        "self_conditioning": [
-            {
-                "task": each.task,
-                "length": each.length,
-                "guarded": each.guarded,
-                "rates": [
-                    {"rate": rate, "step_accuracy": share, "interval": list(interval), "steps": steps}
-                    for rate, (share, interval, steps) in each.rates.items()
-                ],
-                "slope": each.slope,
-                "slope_interval": None if each.interval is None else list(each.interval),
-            }
-            for each in conditioning(outcomes)
-        ],
-        "knowing": knowing(outcomes),
-        "checkers": limited(outcomes),
-    }
+    return {"self_conditioning": conditioning(outcomes), "knowing": knowing(outcomes), "checkers": limited(outcomes)}

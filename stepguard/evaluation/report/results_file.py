@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from decimal import Decimal
 from typing import Any, Final
 
@@ -62,20 +63,20 @@ def _compared(
 
 
 def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
-    n = len(found)
-    right = sum(outcome.right for outcome in found)
-    lenient = sum(outcome.right_lenient for outcome in found)
-    judged = sum(outcome.judged for outcome in found)
-    steps = sum(outcome.length for outcome in found)
-    traces = sum(outcome.trace_right for outcome in found) if judged == steps else None
+    def total(name: str) -> Any:
+        return sum(getattr(outcome, name) for outcome in found)
+
+    n, right, silent = len(found), total("right"), total("silent_errors")
+    judged, steps = total("judged"), total("length")
+    traces = total("trace_right") if judged == steps else None
     errors = sum(outcome.error is not None for outcome in found)
-    silent = sum(outcome.silent_errors for outcome in found)
     deviations: Counter[str] = Counter()
     assisted: Counter[str] = Counter()
     for outcome in found:
         deviations.update(outcome.deviations)
         assisted.update(outcome.assisted)
-    prompts = sum(outcome.input_tokens for outcome in found)
+    prompts, cached = total("input_tokens"), total("cached_tokens")
+    step_counts = [(outcome.steps_right, outcome.judged) for outcome in found]
     return {
         "arm": arm,
         "task": task,
@@ -84,31 +85,29 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
         **({} if isinstance(length, int) else {"steps": steps}),
         "accuracy": right / n,
         "interval": list(wilson(right, n)),
-        "accuracy_lenient": lenient / n,
+        "accuracy_lenient": total("right_lenient") / n,
         "accuracy_without_errors": right / (n - errors) if n > errors else None,
         "trace_accuracy": None if traces is None else traces / n,
         "trace_interval": None if traces is None else list(wilson(traces, n)),
-        "step_accuracy": sum(outcome.steps_right for outcome in found) / judged if judged else None,
-        "step_interval": list(clustered([(outcome.steps_right, outcome.judged) for outcome in found]))
-        if judged
-        else None,
-        "prefix": sum(outcome.prefix for outcome in found) / n,
+        "step_accuracy": total("steps_right") / judged if judged else None,
+        "step_interval": list(clustered(step_counts)) if judged else None,
+        "prefix": total("prefix") / n,
         "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
-        "verified": sum(outcome.verified for outcome in found) / n,
+        "verified": total("verified") / n,
         "checked": sum(outcome.status == "checked" for outcome in found) / n,
-        "abstained": sum(outcome.abstained for outcome in found) / n,
+        "abstained": total("abstained") / n,
         "silent_errors": silent,
         "silent_errors_interval": list(wilson(silent, n)),
         "silent_errors_bound": upper_bound(silent, n),
         "errors": errors,
         "no_answer": sum(outcome.status in ("no_answer", "truncated") for outcome in found),
-        "calls": sum(outcome.calls for outcome in found),
+        "calls": total("calls"),
         "input_tokens": prompts,
-        "output_tokens": sum(outcome.output_tokens for outcome in found),
-        "cached_tokens": sum(outcome.cached_tokens for outcome in found),
-        "cached_share": sum(outcome.cached_tokens for outcome in found) / prompts if prompts else None,
+        "output_tokens": total("output_tokens"),
+        "cached_tokens": cached,
+        "cached_share": cached / prompts if prompts else None,
         "assisted": dict(sorted(assisted.items())),
-        "seconds": round(sum(outcome.seconds for outcome in found), 3),
+        "seconds": round(total("seconds"), 3),
         "deviations": dict(sorted(deviations.items())),
         **({"authors": _authors(found)} if any(outcome.authors for outcome in found) else {}),
         "served_by": sorted({name for outcome in found for name in outcome.served_by}),
@@ -118,15 +117,15 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
 
 def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """The authors' measures: means with intervals, Wilson's where every value is 0 or 1."""
-    told: dict[str, dict[str, Any]] = {}
+    measures: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for outcome in found for name in outcome.authors):
         values = [outcome.authors.get(name, 0.0) for outcome in found]
         if all(value in (0.0, 1.0) for value in values):
             interval = wilson(int(sum(values)), len(values))
         else:
             interval = clustered([(round(value * _PARTS), _PARTS) for value in values])
-        told[name] = {"mean": sum(values) / len(values), "interval": list(interval)}
-    return told
+        measures[name] = {"mean": sum(values) / len(values), "interval": list(interval)}
+    return measures
 
 
 def _score(found: Sequence[Outcome], weight: int) -> float:
@@ -150,21 +149,9 @@ def _paired(
         return None
     # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
     found = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
-    return {
-        "arm": arm,
-        "baseline": baseline,
-        "task": task,
-        "length": length,
-        "n": found.n,
-        "difference": found.difference,
-        "interval": list(found.interval),
-        "no_width": found.interval[0] == found.interval[1],
-        "p_value": found.p_value,
-        "recovered": found.recovered,
-        "recovered_interval": None if found.recovered_interval is None else list(found.recovered_interval),
-        "rescued": found.rescued,
-        "harmed": found.harmed,
-    }
+    intervals = {name: list(value) for name, value in asdict(found).items() if isinstance(value, tuple)}
+    about = {"arm": arm, "baseline": baseline, "task": task, "length": length}
+    return {**about, **asdict(found), **intervals, "no_width": found.interval[0] == found.interval[1]}
 
 
 def make_table(results: Mapping[str, Any], *, narrow: bool = False) -> list[list[str]]:
