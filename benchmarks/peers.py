@@ -40,7 +40,9 @@ from typing import Any
 from peers_arms import EXPECTED, SHOWN
 
 LIBRARIES = ("bare", "forge", "instructor", "pydantic-ai", "mellea", "stepguard")
-SCENARIOS = ("right", "slip", "never")
+CALLS = {"right": 1, "slip": 2, "never": 5}
+"""By kind of task how many calls it takes at least."""
+SCENARIOS = tuple(CALLS)
 _WRONG = "t4"
 _ARMS = Path(__file__).with_name("peers_arms.py")
 
@@ -117,7 +119,8 @@ class Worker:
 
     def __init__(self, python: Path, library: str, url: str) -> None:
         self.command = [str(python), str(_ARMS), library, url]
-        self.environment = {**os.environ, "PYTHONPATH": str(_ARMS.parents[1]) if library == "stepguard" else ""}
+        self.environment = {**os.environ, "TQDM_DISABLE": "1"}
+        self.environment["PYTHONPATH"] = str(_ARMS.parents[1]) if library == "stepguard" else ""
         self.process = subprocess.Popen(
             self.command, env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, encoding="utf-8"
         )
@@ -146,13 +149,18 @@ class Worker:
 
 def spread(values: list[float]) -> str:
     """The median of milliseconds, and from the tenth to the ninetieth of a hundred."""
-    low, *_, high = statistics.quantiles(values, n=10)
+    low, *_, high = statistics.quantiles(values, n=10, method="inclusive")
     return f"{statistics.median(values):.2f} [{low:.2f}, {high:.2f}]"
 
 
 def measure(options: argparse.Namespace, workers: Mapping[str, Worker], script: Script) -> None:
     """Hand out the tasks, and print the table."""
-    tasks = [(library, scenario) for library in workers for scenario in SCENARIOS for _ in range(options.n)]
+    tasks = [
+        (library, scenario)
+        for library in workers
+        for scenario in SCENARIOS
+        for _ in range(-(-options.n // CALLS[scenario]))
+    ]
     random.Random(options.seed).shuffle(tasks)
     for library in workers:
         for scenario in SCENARIOS * 3:
@@ -203,12 +211,12 @@ def main() -> None:
     parser.add_argument("--envs", type=Path, required=True, help="the folder of the environments")
     parser.add_argument("--prefix", default="", help="what stands before a library's name in that folder")
     parser.add_argument("--libraries", default=",".join(LIBRARIES))
-    parser.add_argument("-n", type=int, default=240, help="tasks of each library and kind")
+    parser.add_argument("-n", type=int, default=240, help="calls of each library and kind of task, at least")
     parser.add_argument("--cold", type=int, default=0, help="fresh processes of each library")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     script = Script()
-    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {options.n} tasks of each kind")
+    print(f"Python {platform.python_version()}, {os.cpu_count()} cores, {options.n} calls of each kind")
     with served(script) as url:
         workers = {
             library: Worker(options.envs / f"{options.prefix}{library}" / "bin" / "python", library, url)

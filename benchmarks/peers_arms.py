@@ -239,18 +239,19 @@ def main() -> None:
     """Carry out a task for every line, or one and end."""
     library, url = sys.argv[1:3]
     distribution, make = ARMS[library]
+    lines, sys.stdout = sys.stdout, sys.stderr  # some print on the way
     task = make(url)
     if "--once" in sys.argv:
         if (end := task()) != "right":
             raise SystemExit(end)
         return
     logging.disable(logging.CRITICAL)
-    print(json.dumps({"version": "" if library == "stepguard" else version(distribution)}), flush=True)
+    print(json.dumps({"version": "" if library == "stepguard" else version(distribution)}), file=lines, flush=True)
     for _ in sys.stdin:
         cpu, wall = time.process_time(), time.perf_counter()
         end = task()
         cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-        print(json.dumps({"cpu": cpu, "wall": wall, "end": end}), flush=True)
+        print(json.dumps({"cpu": cpu, "wall": wall, "end": end}), file=lines, flush=True)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ bare stream      as `bare`, with a streamed answer of 20 chunks
 passed stream    the same through the server
 guard            `Guard` in this process asks the upstream: two steps in one call, checked
 guarded          the same procedure through the server, as NAME@MODEL
-wrap guarded     the same procedure through the wrapped client, as ``procedure=``
+wrap guarded     the same procedure through the wrapped client, as ``procedure=`` and ``inputs=``
 ===============  ======================================================================================
 
 Printed are milliseconds a request, one after the other, and requests a second with many at once. The client shares the
@@ -159,7 +159,7 @@ def make_arms(bare: openai.AsyncOpenAI, served: openai.AsyncOpenAI, backend: Ope
         "passed stream": lambda: stream(served),
         "guard": run,
         "guarded": lambda: whole(served, "sums@m", "answer: 57"),
-        "wrap guarded": lambda: whole(wrapped, "m", "answer: 57", procedure=procedure),
+        "wrap guarded": lambda: whole(wrapped, "m", "answer: 57", procedure=procedure, inputs=INPUTS),
     }
 
 
@@ -277,7 +277,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "sums.txt").write_text(PROCEDURE, encoding="utf-8")
         with process(__file__, "--upstream") as (_, url):
-            serve = ("-m", "stepguard.cli", "serve", "--port", "0", "--log-level", "warning")
+            serve = ("-m", "stepguard.cli", "serve", "--port", "0", "--log-level", "warning", "--trust-inputs", "user")
             with process(*serve, "--upstream", url, "--procedures", folder) as (pid, server):
                 asyncio.run(measure(options, pid, url, server))
 

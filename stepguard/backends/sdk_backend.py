@@ -16,7 +16,7 @@ from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.limiter import SHARED_LIMITERS, EndpointLimiter
 from stepguard.backends.sdk_calls import SdkCall
 from stepguard.core.arguments import check_instance, check_text
-from stepguard.core.deadlines import Overrun, awithin, within
+from stepguard.core.deadlines import Overrun, StandingThreads, awithin, within
 from stepguard.errors import ConfigError
 
 
@@ -68,6 +68,7 @@ class SdkBackend:
         self._account: Final = account
         self._limiter = limiter
         self._answer_in_reasoning = self._warm = False
+        self._threads: Final = StandingThreads()
         self._lock: Final = threading.Lock()
         self._own: Any = None
         self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
@@ -126,7 +127,7 @@ class SdkBackend:
 
         with call:
             try:
-                call.raw = within(request.timeout, answer, name="stepguard-request")
+                call.raw = within(request.timeout, answer, name="stepguard-request", threads=self._threads)
             except Overrun:
                 call.give_up()
                 raise

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import contextvars
 import inspect
+import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Final, TypeGuard, TypeVar
 
 _Returned = TypeVar("_Returned")
 
 _GRACE: Final = 1.0
 """Seconds that a coroutine which was cancelled has to clean up, before it is left behind."""
+_IDLE: Final = 5.0
+"""Seconds that a thread waits for something else to do."""
 
 
 def is_seconds(value: object) -> TypeGuard[int | float]:
@@ -52,16 +56,65 @@ def gave_up(error: BaseException) -> bool:
     return task is None or task.cancelling() == 0
 
 
-def within(seconds: float | None, call: Callable[[], _Returned], *, name: str) -> _Returned:
+class StandingThreads:
+    """Threads that do one thing after the other: starting one takes longer than the rest of a short call.
+
+    One is started where none is idle. Those that have had nothing to do for some seconds end.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._idle: list[tuple[int, SimpleQueue[_Work]]] = []
+
+    def start(self, work: _Work, name: str) -> None:
+        """Have something done; what it returns is called when its thread can take the next. Neither may raise.
+
+        A thread that is started for it has this name.
+        """
+        process = os.getpid()
+        with self._lock:
+            while self._idle:
+                owner, works = self._idle.pop()
+                if owner == process:  # after a fork those of the other process are not here
+                    works.put(work)
+                    return
+        works = SimpleQueue()
+        works.put(work)
+        threading.Thread(target=self._stand, args=((process, works),), name=name, daemon=True).start()
+
+    def _stand(self, place: tuple[int, SimpleQueue[_Work]]) -> None:
+        while True:
+            try:
+                work = place[1].get(timeout=_IDLE)
+            except Empty:
+                with self._lock:
+                    if place in self._idle:
+                        self._idle.remove(place)
+                        return
+                continue  # something was handed over just now
+            done = work()
+            with self._lock:
+                self._idle.append(place)
+            done()
+            del work, done  # nothing is kept alive by a thread that waits
+
+
+_Work = Callable[[], Callable[[], None]]
+
+
+def within(
+    seconds: float | None, call: Callable[[], _Returned], *, name: str, threads: StandingThreads | None = None
+) -> _Returned:
     """What a call returns, or raises, if it does so in time.
 
-    With a limit it runs in a thread of its own, with the caller's context variables. Python cannot stop a thread: a
+    With a limit it runs in another thread, with the caller's context variables. Python cannot stop a thread: a
     call that is given up runs on by itself until it asks `stop_if_given_up`, and does not keep the program from ending.
 
     Args:
         seconds: how long it is waited for; None waits for as long as it takes, in the caller's thread.
         call: what to call.
         name: what the thread is called.
+        threads: where the thread is from; None starts one for this call alone.
 
     Raises:
         Overrun: it has not returned by then.
@@ -72,19 +125,24 @@ def within(seconds: float | None, call: Callable[[], _Returned], *, name: str) -
         raise Overrun
     outcome: list[tuple[_Returned | None, BaseException | None]] = []
 
-    def work() -> None:
+    returned = threading.Lock()
+    returned.acquire()
+
+    def work() -> Callable[[], None]:
         try:
             outcome.append((context.run(call), None))
         except BaseException as error:  # noqa: BLE001 - raised again where it was called
             outcome.append((None, error))
+        return returned.release
 
     context = contextvars.copy_context()
     given_up = threading.Event()
     context.run(_GIVEN_UP.set, given_up)
-    thread = threading.Thread(target=work, name=name, daemon=True)
-    thread.start()
-    thread.join(min(seconds, threading.TIMEOUT_MAX))
-    if not outcome:
+    if threads is None:
+        threading.Thread(target=lambda: work()(), name=name, daemon=True).start()
+    else:
+        threads.start(work, name)
+    if not returned.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)) and not outcome:
         given_up.set()
         raise Overrun
     found, error = outcome[0]
