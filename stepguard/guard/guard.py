@@ -26,6 +26,7 @@ from stepguard.telemetry.hooks import as_observers
 
 if TYPE_CHECKING:
     import asyncio
+    from concurrent.futures import Executor
     from types import TracebackType
 
     from stepguard.engine.batch import Batch, BatchRow, RowKey, RowResult
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from stepguard.ledger import Ledger
     from stepguard.telemetry.logging import Telemetry
 
+_WRITERS: Final = 64
+"""So many runs of an event loop wait for a ledger at a time."""
 _BREATH: Final = 64
 """After so many actions that need no waiting the event loop gets its turn."""
 
@@ -63,6 +66,7 @@ class Guard:
         if self._options.stop_early and not getattr(self._backend, "can_stop", False):
             raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
         self._ledger: Final = self._options.open_ledger()
+        self._writers: Final = None if self._ledger is None else _writers()
 
     @property
     def options(self) -> GuardOptions:
@@ -301,7 +305,7 @@ class Guard:
         """Carry a run that `start` made to its end without blocking the event loop; see `drive`."""
         import asyncio  # importing it takes longer than the rest of this package
 
-        telemetry = self._telemetry(run)
+        loop, telemetry = asyncio.get_running_loop(), self._telemetry(run)
         tasks: dict[asyncio.Task[Event], Action] = {}
         quick = 0
 
@@ -313,7 +317,7 @@ class Guard:
             ASKING_RUN.set(run)  # in the context of this task
             with telemetry.performing(action):
                 if isinstance(action, Commit):  # it writes to a file, and waits for the disk
-                    return await asyncio.to_thread(run.perform, action)
+                    return await loop.run_in_executor(self._writers, run.perform, action)
                 return await aperform(self._backend, action)
 
         async with AsyncExitStack() as stack:
@@ -340,7 +344,7 @@ class Guard:
                     else:
                         tasks[asyncio.create_task(perform(action))] = action
                 if run.kept:
-                    await asyncio.to_thread(run.settle)
+                    await loop.run_in_executor(self._writers, run.settle)
             except BaseException:
                 _abandon(run, tasks)
                 telemetry.done(run.result())
@@ -364,6 +368,13 @@ class Guard:
         for fallback in self._settings.fallbacks:
             as_sync(fallback, "a fallback can only be awaited")
         return as_sync(self._backend, "this backend can only be awaited")
+
+
+def _writers() -> Executor:
+    """Threads that write and wait for the disk: as many as may wait for one sync, and not as there are processors."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    return ThreadPoolExecutor(_WRITERS, thread_name_prefix="stepguard ledger")
 
 
 async def _open(session: AbstractAsyncContextManager[object], stack: AsyncExitStack, telemetry: Telemetry) -> None:

@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import openai
@@ -17,11 +18,11 @@ import pytest
 import wrap_harness
 from conftest import ChatServer, Reply, completion_body
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
-from openai_harness import GOOD, KEY, PROCEDURE, good_answer
+from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, good_answer
 from wrap_harness import ASKED, CHAT, WRONG, Create, wrap
 
 from stepguard import Procedure, RetryPolicy
-from stepguard.errors import ConfigError, InputError, ProcedureError, RunFailed, StepNotVerified
+from stepguard.errors import ConfigError, InputError, ProcedureError, RunConflict, RunFailed, StepNotVerified
 from stepguard.integrations.openai.client import result_of
 
 create = wrap_harness.create
@@ -299,3 +300,31 @@ def test_a_procedure_object_serves_many_calls(client: openai.OpenAI) -> None:
     create = wrap(client, procedures={sums.name: sums}).chat.completions.create
     for _ in range(2):
         assert create(model="m", procedure="sums", inputs={"x": 12, "y": 7}).stepguard.procedure == "sums"
+
+
+def test_a_call_with_a_key_is_kept_and_goes_on(
+    create: Callable[..., Create], chat_server: ChatServer, tmp_path: Path
+) -> None:
+    """Under its Idempotency-Key a run is kept in the ledger; the same call again asks no model, another is refused."""
+    chat_server.play([Reply(completion_body(WRONG)), Reply({"error": {"message": "out"}}, status=400)])
+    call: dict[str, Any] = {"model": "m", "procedure": PROCEDURE, "inputs": INPUTS}
+    call["extra_headers"] = {"idempotency-KEY": "sum 17", "X-Trace": "a"}
+    asking = create(ledger=tmp_path / "runs.db")
+    with pytest.raises(RunFailed):
+        asking(**call)
+    chat_server.play(Reply(completion_body('{"t1": "19 * 3 = 57"}')))
+    for _ in range(2):
+        response = create(ledger=tmp_path / "runs.db")(**call)
+        assert (response.choices[0].message.content, response.stepguard.run_id) == (
+            "t2 = 19\nt1 = 57\nanswer: 57",
+            "sum 17",
+        )
+    assert len(chat_server.requests) == 3
+    sent = [{name.lower() for name in received.headers} for received in chat_server.requests]
+    assert all("x-trace" in names and "idempotency-key" not in names for names in sent)
+    with pytest.raises(RunConflict, match="other inputs"):
+        asking(**{**call, "inputs": {"x": 1, "y": 7}})
+    with pytest.raises(ConfigError, match="Idempotency-Key is a text"):
+        asking(**{**call, "extra_headers": {"Idempotency-Key": ""}})
+    with pytest.raises(ConfigError, match="names a run in a ledger"):
+        create()(**call)

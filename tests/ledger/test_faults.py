@@ -294,6 +294,7 @@ def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.Mon
 
     def noting(_: int) -> None:
         head = int(read.head().partition(":")[0])
+        time.sleep(0.02)  # others write meanwhile, and this sync is none for them
         loops[0] += threading.current_thread() is looping
         covered[0] = head
 

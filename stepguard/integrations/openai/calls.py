@@ -13,6 +13,7 @@ seed                                   the guard's own: every request has anothe
 timeout                                of one request; what bounds the run is ``Budget(seconds=...)``
 n                                      1
 tools, functions, stop, logprobs ...   refused: a guarded answer cannot have them
+extra_headers                          ``Idempotency-Key`` names the run in the ledger of `wrap`, and is not sent
 all others                             sent as they are with every request of the run
 =====================================  =======================================================================
 
@@ -29,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_count, check_mapping, check_seed
+from stepguard.core.arguments import check_count, check_mapping, check_run_id, check_seed
 from stepguard.engine.run import Run
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
@@ -41,6 +42,7 @@ from stepguard.results import Result
 
 if TYPE_CHECKING:
     from stepguard.backends.openai import OpenAIBackend
+    from stepguard.ledger import Ledger
 
 _REFUSED: Final[Mapping[str, str]] = {
     "tools": "steps are answered by the model alone",
@@ -70,6 +72,7 @@ class WrapSettings(CallRules):
     on_unverified: Literal["raise", "return"]
     backend: Mapping[str, Any]
     guard: Mapping[str, Any]
+    ledger: Ledger | None
 
     def job(self, arguments: dict[str, Any], *, said: Callable[[dict[str, Any]], Any] | None = None) -> Job | None:
         """What a call asks the guard to do, as `find` says; ``procedure`` and ``inputs`` leave its arguments.
@@ -89,8 +92,9 @@ class WrapSettings(CallRules):
         cap = changed.pop("cap", None)
         seed = changed.pop("seed", None)
         timeout = changed.pop("timeout", None)
+        ledger = changed.pop("ledger", None)
         backend: Any = self.make_backend(model, **changed)
-        options = dict(self.guard)
+        options = {**self.guard, "ledger": ledger}
         retry = options.get("retry") or retry_of(self.client)
         options["retry"] = retry if timeout is None else replace(retry, timeout=_seconds(timeout))
         if seed is not None:
@@ -153,6 +157,7 @@ class GuardedCall:
         if "max_completion_tokens" in given:
             changed["max_tokens_parameter"] = "max_completion_tokens"
         check_seed(seed := given.get("seed"))
+        self._run_id: Final = _take_key(given, settings.ledger)
         self.settings: Final = settings
         self.job: Final = job
         self.model: Final[str] = model
@@ -163,6 +168,7 @@ class GuardedCall:
             model,
             seed=seed,
             timeout=given.get("timeout"),
+            ledger=None if self._run_id is None else settings.ledger,
             extra={
                 name: value for name, value in given.items() if name not in _OWN_PARAMETERS and name not in _REFUSED
             },
@@ -171,7 +177,7 @@ class GuardedCall:
 
     def start(self) -> Run:
         """The run that was asked for, not begun."""
-        return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label)
+        return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label, run_id=self._run_id)
 
     def run(self) -> Result:
         """Run it; what came of it is told, however it ends."""
@@ -244,6 +250,20 @@ class _Capped:
 
     def _shorter(self, request: Request) -> Request:
         return replace(request, max_tokens=min(self._cap, request.max_tokens or self._cap))
+
+
+def _take_key(given: dict[str, Any], ledger: Ledger | None) -> str | None:
+    """The name of the run, out of the headers of a call: sent with every request of a run it would make them one."""
+    headers: Any = given.get("extra_headers")
+    keys = [name for name in headers if str(name).lower() == "idempotency-key"] if isinstance(headers, Mapping) else []
+    if not keys:
+        return None
+    if ledger is None:
+        what = "Idempotency-Key names a run in a ledger: stepguard.wrap(client, ledger='runs.db')"
+        raise ConfigError(what, option="extra_headers")
+    given["extra_headers"] = {name: value for name, value in headers.items() if name not in keys}
+    check_run_id(headers[keys[0]], "Idempotency-Key")
+    return str(headers[keys[0]])
 
 
 def _messages(arguments: dict[str, Any]) -> Any:

@@ -26,18 +26,22 @@ there is not read: ask `unguarded` instead.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, Self, Unpack, get_args
 
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError
-from stepguard.guard.options import DropInKeywords, check_options
+from stepguard.guard.options import DropInKeywords, GuardOptions, check_options
 from stepguard.integrations.chat.calls import ClientCall
 from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
 from stepguard.integrations.openai.responses import ResponseManager, ResponsesCall, input_messages
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
+
+if TYPE_CHECKING:
+    from stepguard.ledger import Ledger
 
 __all__ = ["ClientCall", "OnUnverified", "result_of", "wrap"]
 
@@ -68,6 +72,7 @@ def wrap(
     on_call: Callable[[ClientCall], object] | None = None,
     mode: Literal["json_schema", "tools", "json"] | None = None,
     strict: bool | None = None,
+    ledger: str | Path | Ledger | None = None,
     **options: Unpack[DropInKeywords],
 ) -> Any:
     """A client that is used like the given one, and whose chat completions and responses can run guarded.
@@ -86,11 +91,14 @@ def wrap(
             raises is logged and changes nothing.
         mode: how replies are bound to their form; see `stepguard.backends.openai.OpenAIBackend`.
         strict: see there; False for a server that does not know the word.
+        ledger: where the runs of calls are kept that name one: ``extra_headers={"Idempotency-Key": "refund 17"}``. The
+            same call again gives its result without asking a model, or goes on; see `stepguard.Guard.run`.
         options: those of `stepguard.Guard`, for each call: a budget is that of one call. By default a request has the
             time-out and the retries of the client; `retry` sets them otherwise.
 
     Raises:
         ConfigError: the client cannot be wrapped, or an option cannot work.
+        LedgerError: the ledger cannot be opened.
     """
     if issubclass(type(client), _Client):
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
@@ -108,6 +116,7 @@ def wrap(
         on_call=on_call,
         backend={name: value for name, value in (("mode", mode), ("strict", strict)) if value is not None},
         guard=options,
+        ledger=GuardOptions(ledger=ledger).open_ledger(),
     )
     return _wrapped(settings)
 
