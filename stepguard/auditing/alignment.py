@@ -6,24 +6,14 @@ Claims that may belong to several rounds are set aside with the reason, and neve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import get_args
 
+from stepguard.auditing.claim_groups import ClaimGroup
+from stepguard.auditing.labels import Headings, Labels
 from stepguard.auditing.names import Entry
 from stepguard.auditing.numberings import Numberings
-from stepguard.auditing.occurrences import (
-    Chain,
-    Label,
-    Labels,
-    Pattern,
-    Places,
-    Round,
-    Style,
-    ambiguous,
-    loops_meant,
-    pattern,
-    weaker,
-)
+from stepguard.auditing.occurrences import Chain, Label, Pattern, Places, Style, ambiguous, innermost, pattern, weaker
 from stepguard.auditing.states import Judge
 from stepguard.auditing.ways import Key, Reached, Way
 from stepguard.language.expression_parsing import parse_expression
@@ -32,87 +22,6 @@ from stepguard.language.values import Value
 
 _MOST_WALKS = 8
 _ELSEWHERE = "which round it belongs to hangs on where the loops before it end"
-
-
-@dataclass(slots=True)
-class ClaimGroup:
-    """The claims with one name and one label.
-
-    Attributes:
-        name: the name of their step.
-        entries: the claims, in the order of the text.
-        chains: the places where they may belong, with the rounds that their label names there.
-        dropped: why they are set aside, empty where they are not.
-        sure: how many of them are not, the first ones.
-        reached: the steps that they may belong to, on the last way.
-        right: of each of these, the value that the way gives it where nothing is claimed.
-    """
-
-    name: str
-    entries: list[Entry]
-    chains: dict[Chain, Pattern]
-    dropped: str = ""
-    sure: int = 0
-    single: bool = False
-    reached: list[Key] = field(default_factory=list)
-    right: list[Value | None] = field(default_factory=list)
-
-    def of(self, number: int) -> list[Entry]:
-        """The claims of the step with this number among those reached."""
-        return self.entries if self.single else self.entries[number : number + 1]
-
-    @property
-    def set_aside(self) -> bool:
-        """Whether the claim about the next step that is reached is set aside."""
-        return bool(self.dropped) and len(self.reached) >= self.sure
-
-    @property
-    def surplus(self) -> list[Entry]:
-        """The claims behind those of the steps that are reached."""
-        return [] if (self.single and self.reached) or self.dropped else self.entries[len(self.reached) :]
-
-
-class _Headings:
-    """Which headings hold for a claim: they end where one of another loop, or of none, is made for the first time."""
-
-    def __init__(self, labels: Labels, places: Places) -> None:
-        self._labels = labels
-        self._places = places
-        self._claimed: set[str] = set()
-        self._start = self._ended = -1
-        self._loops: set[str] = set()
-
-    def over(self, name: str, start: int) -> Label:
-        """The rounds that the headings over the next claim say, of those that may be about it."""
-        at, said = self._labels.at(start)
-        fresh = name not in self._claimed
-        self._claimed.add(name)
-        words = {each.word for each in said}
-        loops = {
-            loop.site for chain in self._places.chains[name] for loop in chain if loop.words & words and loop.rounds
-        }
-        if at != self._start:
-            self._start, self._loops = at, loops
-        elif (loops or fresh) and self._loops.isdisjoint(loops):
-            if self._loops:
-                self._ended = at
-            self._loops = loops
-        if at <= self._ended:
-            return ()
-        words = {word for chain in self._places.chains[name] for loop in chain for word in loop.words}
-        return tuple(each for each in said if each.word in words)
-
-
-def _innermost(context: Label, chain: Chain) -> Label:
-    """The headings that mean a loop around a step, the last one of each."""
-    kept: list[Round] = []
-    taken: set[int] = set()
-    for each in reversed(context):
-        meant = loops_meant(each, chain)
-        if meant and not (len(meant) == 1 and meant[0] in taken):
-            kept.append(each)
-            taken.update(meant if len(meant) == 1 else ())
-    return tuple(reversed(kept))
 
 
 class Alignment:
@@ -134,7 +43,7 @@ class Alignment:
         self._index: dict[tuple[str, Chain, Pattern], ClaimGroup] = {}
         self._indexed: list[tuple[Style, ClaimGroup, int, int, Chain]] = []
         sorted_out: dict[tuple[str, Label, Label], list[Entry]] = {}
-        headings = _Headings(labels, places)
+        headings = Headings(labels, places)
         for entry in entries:
             name, label = labels.aliases.get(entry.name, (entry.name, ()))
             if name in places.steps:
@@ -172,7 +81,7 @@ class Alignment:
         chains: dict[Chain, Pattern] = {}
         unsaid = unsure = False
         for chain in self._places.chains[name]:
-            own = _innermost(context, chain)
+            own = innermost(context, chain)
             meant = pattern((*own, *label), chain)
             if meant is None and label:
                 meant = pattern(label, chain)
@@ -340,7 +249,7 @@ class Alignment:
             sure = _common(keys, group.reached)
             if not surplus or len(keys) == sure:
                 continue
-            if len(keys) == 1:
+            if len(keys) == 1 and not group.reached:
                 self.given[keys[0]], group.reached = group.entries, keys
             elif sure == len(group.reached) and len(keys) == len(group.entries):
                 self.given |= {key: [entry] for key, entry in zip(keys[sure:], surplus, strict=True)}
@@ -381,28 +290,6 @@ class Alignment:
             if id(group) not in known and not (group.single and group.reached)
             if (entries := group.entries[len(group.reached) :])
         ]
-
-
-def repeats(
-    group: ClaimGroup, entries: Sequence[Entry], claimed: Sequence[Value | None], right: Sequence[Value | None]
-) -> bool:
-    """Whether claims behind those of the rounds only say again what these came to.
-
-    They do where they say all of it, or what a name has behind a loop that changes it. Others may be a round too many.
-
-    Args:
-        group: the group of the claims.
-        entries: the claims.
-        claimed: their values.
-        right: the right values of the name, in the order of the rounds.
-    """
-    loops = [
-        next(loop for loop in reversed(chain) if loop.rounds)
-        for chain in group.chains
-        if any(loop.rounds for loop in chain)
-    ]
-    behind = any(not loop.variable for loop in loops) and list(claimed) == right[-1:] != right[-2:-1]
-    return not any(each.work for each in entries) and (behind or list(claimed) == right)
 
 
 def _common(keys: Sequence[Key], others: Sequence[Key]) -> int:

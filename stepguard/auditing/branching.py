@@ -6,19 +6,23 @@ Every step of the right way gets a verdict; what the transcript carries out beyo
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
+from fractions import Fraction
 from typing import Final
 
-from stepguard.auditing.alignment import Alignment, ClaimGroup, repeats
+from stepguard.auditing.alignment import Alignment
 from stepguard.auditing.answers import Stated
+from stepguard.auditing.claim_groups import ClaimGroup, repeats
 from stepguard.auditing.findings import Audit, Finding, StepAudit
-from stepguard.auditing.judging import Auditor, says_something, telling
+from stepguard.auditing.judging import Auditor, claims_of, says_something, telling, value_after
+from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.numberings import Numberings
-from stepguard.auditing.occurrences import Labels, Places
+from stepguard.auditing.occurrences import Places
 from stepguard.auditing.round_tables import read_round_tables
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.ways import Key, Reached, Way, computed, judge_of, take
@@ -36,6 +40,15 @@ _NO_WAY: Final = "the procedure does not come to it here"
 _BESIDE: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})\b(?=[^\n]{0,40}[0-9])")
 _HEADS: Final = re.compile(r"[,;\t]")
 _CLAIMED: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})[\"'*`_]{0,3} {0,3}(?:[:=\u2192]|->|is\b|equals\b)")
+_NUMBER: Final = r"-?[0-9]{1,30}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,30})?"
+_COMPARED: Final = re.compile(
+    r"(?:(?P<since>\b(?:since|because) )|(?:^[ \t>*+-]{0,12}|[.;] ))[*_`]{0,2}"
+    rf"(?P<left>{_NUMBER}) ?(?P<sign><=|>=|==|[<>\u2264\u2265]) ?(?P<right>{_NUMBER})[*_`]{{0,2}}"
+    r"(?:(?P<truth> is (?:true|false|not true))\b|(?=[,;.)](?!\w)|\s*\n|\s*\Z))",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""A comparison of two numbers that is said to hold, or not to."""
+_SIGNS: Final = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq}
 _ALIAS: Final = re.compile(r"q[\u4e00-\u9fff]{2}")
 
 
@@ -147,11 +160,11 @@ class BranchingAuditor(Auditor):
             self._at = reached
             found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
             self._verdicts.append(self._explained(found, reached))
-            read = judge.read(entries[-1]) if entries and found.verdict in ("right", "not_judged") else None
-            return read if expected is None or found.verdict == "right" else expected
+            return value_after(found, entries, judge, expected)
 
         self.right = self._go(value)
         self._beyond(used)
+        self._comparisons()
         return given
 
     def _go(self, value: Callable[[Reached, Value | None], Value | None]) -> Way:
@@ -168,18 +181,8 @@ class BranchingAuditor(Auditor):
         return self._judge_at(reached, own=False).read(entries[-1]) if expected is None and entries else expected
 
     def _all_claims(self) -> Claimed:
-        found: list[tuple[int, str, Value]] = []
-        for key, entries in self.alignment.given.items():
-            reached = self._own_steps.get(key)
-            if reached is None:
-                continue
-            judge = self._judge_at(reached, own=True)
-            read = ((entry.start, reached.step.id, judge.read(entry)) for entry in entries)
-            found += [(start, name, value) for start, name, value in read if value is not None]
-        claimed = Claimed()
-        for place, name, value in sorted(found, key=lambda each: each[0]):
-            claimed.add(name, place, value)
-        return claimed
+        along = ((self._own_steps.get(key), entries) for key, entries in self.alignment.given.items())
+        return claims_of((at.step, self._judge_at(at, own=True), entries) for at, entries in along if at is not None)
 
     def _explained(self, found: StepAudit, reached: Reached) -> StepAudit:
         """A verdict with what is to be said of the way that was taken."""
@@ -250,6 +253,17 @@ class BranchingAuditor(Auditor):
                     self._find("extra_step", group.name, (entry.start, entry.end), _NO_WAY)
                 elif right or entry.value is not None or any(map(str.isdigit, entry.unread)):  # not: is not needed
                     self._unjudged(group.name, "which step of the run it is about is not known", entry)
+
+    def _comparisons(self) -> None:
+        """Findings about comparisons of numbers that are said to hold and do not, or the other way round."""
+        for found in _COMPARED.finditer(self.body):
+            if found["since"] or found["truth"]:
+                sign = found["sign"].replace("\u2264", "<=").replace("\u2265", ">=")
+                left, right = (Fraction(found[side].replace(",", "")) for side in ("left", "right"))
+                holds = found["truth"] in (None, " is true")
+                if sign in _SIGNS and _SIGNS[sign](left, right) != holds:
+                    reason = f"{left} {sign} {right} does {'not ' if holds else ''}hold"
+                    self._find("unfaithful_work", None, found.span("left")[:1] + found.span("right")[1:], reason)
 
     def _unread(self) -> frozenset[str]:
         """The names that stand beside a number where no claim was read, so that something may be said of them."""

@@ -153,17 +153,7 @@ class Auditor:
         return [joined(step, each) for step, each in zip(self.steps, given, strict=True)], extra
 
     def _claimed(self, given: list[list[Entry]]) -> Claimed:
-        claimed = Claimed()
-        found: list[tuple[int, str, Value]] = []
-        for step, entries in zip(self.steps, given, strict=True):
-            judge = self._judge(step)
-            for entry in entries:
-                value = judge.read(entry)
-                if value is not None:
-                    found.append((entry.start, step.id, value))
-        for place, name, value in sorted(found, key=lambda each: each[0]):
-            claimed.add(name, place, value)
-        return claimed
+        return claims_of(zip(self.steps, map(self._judge, self.steps), given, strict=True))
 
     # Verdicts
 
@@ -176,10 +166,7 @@ class Auditor:
             expected = judge.expected(self.true)
             found = self._step(step, index, entries, judge, claimed, expected, speechless=speechless)
             steps.append(found)
-            value = None
-            if entries and found.verdict in ("right", "not_judged"):
-                value = judge.read(entries[-1])
-            truth = value if expected is None or found.verdict == "right" else expected
+            truth = value_after(found, entries, judge, expected)
             if truth is not None:
                 self.true[step.id] = truth
             else:
@@ -366,6 +353,22 @@ class Auditor:
                     self.steps[index].id for index, each in enumerate(given) for entry in each if entry.start == last
                 )
             self._find("truncated", step, (len(said) - 1, len(said)), "the transcript ends in the middle of a step")
+
+
+def claims_of(steps: Iterable[tuple[Step, Judge, list[Entry]]]) -> Claimed:
+    """What a transcript says of steps, at every place of it."""
+    read = ((entry.start, step.id, judge.read(entry)) for step, judge, entries in steps for entry in entries)
+    claimed = Claimed()
+    for place, name, value in sorted(read, key=lambda each: each[0]):
+        if value is not None:
+            claimed.add(name, place, value)
+    return claimed
+
+
+def value_after(found: StepAudit, entries: list[Entry], judge: Judge, expected: Value | None) -> Value | None:
+    """The value that the right run goes on with behind a step that is judged."""
+    read = judge.read(entries[-1]) if entries and found.verdict in ("right", "not_judged") else None
+    return read if expected is None or found.verdict == "right" else expected
 
 
 def telling(entries: list[Entry], judge: Judge) -> Entry:

@@ -9,8 +9,9 @@ from typing import Final
 
 from stepguard.auditing.claims import read_claim
 from stepguard.auditing.entries import FAULTS, VALUE_HEADS, cell_spans
+from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.occurrences import Labels, Round
+from stepguard.auditing.occurrences import Round
 from stepguard.language.retraction import denied_next
 
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")

@@ -120,12 +120,14 @@ class _Calls(Unfolding):
 
     here: Scope
 
-    def _step(self, step: Step, scope: Scope, control: Strength, site: str):  # type: ignore[no-untyped-def]
+    def _step(self, step: Step, scope: Scope, control: Strength, site: str) -> Iterator[Pending | tuple[str, ...]]:
         for came in super()._step(step, scope, control, site):
             self.here = scope
             yield came
 
-    def _call(self, call: ProcedureCall, scope: Scope, control: Strength, site: str):  # type: ignore[no-untyped-def]
+    def _call(
+        self, call: ProcedureCall, scope: Scope, control: Strength, site: str
+    ) -> Iterator[Pending | tuple[str, ...]]:
         yield from super()._call(call, scope, control, site)
         binding, id = scope.get(call.id), f"{call.id}{scope.suffix}"
         kind = call.procedure.answer_type

@@ -135,6 +135,22 @@ def test_a_condition_decided_wrongly_is_named() -> None:
     assert [each.step for each in found.of("extra_step")] == ["malus"]
 
 
+@pytest.mark.parametrize(
+    ("said", "holds"),
+    [
+        ("Since 140 > 100, fee is 5.", True),
+        ("140 <= 100 is false.", True),
+        ("Is 140 < 100? No.", True),
+        ("Since 140 < 100, fee is 5.", False),
+        ("- 140 > 100 is false", False),
+        ("140 <= 100 is true.", False),
+    ],
+)
+def test_a_condition_that_does_not_hold_is_named(said: str, holds: bool) -> None:
+    """A comparison that is said to decide, and is false, is wrong even where every value is right."""
+    assert audit(PROCEDURE, INPUTS, f"{RIGHT['in order']}\n{said}{END}").ok == holds
+
+
 def test_a_branch_that_a_wrong_value_leads_to_is_inherited() -> None:
     """After a slip the transcript is judged along its own way, too."""
     rounds = "Item 1: paid = 30, rest = 0\nItem 2: paid = 6, rest = 74\nItem 3: paid = 50, rest = 0\n"
