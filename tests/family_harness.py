@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_HALF_UP, Decimal
 from fractions import Fraction
 from functools import lru_cache
@@ -11,14 +11,33 @@ from types import CodeType
 
 from stepguard.backends.base import Backend
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
-from stepguard.evaluation.families import Task
+from stepguard.evaluation.families import PublishedTask, Task
+from stepguard.evaluation.published import FixedFamily
+from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
+from stepguard.testing import Slips
 
 
 def run_arm(arm: str, task: Task, backend: Backend) -> Outcome:
     """One run of an arm, with all options as they are by default."""
     return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
+
+
+def check_arms(family: FixedFamily, arms: Sequence[str], scores: Mapping[str, float]) -> None:
+    """Assert that a model that never slips solves every item in these arms, by the authors' scores, too."""
+    for seed, length in enumerate(family.lengths):
+        task = family.make(seed, length)
+        model = SimulatedTasks(slips=Slips.none()).for_task(task)
+        for arm in arms:
+            outcome = run_arm(arm, task, model)
+            assert (outcome.right, outcome.trace_right, outcome.authors) == (True, True, scores), arm
+
+
+def published_of(task: Task) -> PublishedTask:
+    """What the authors of an item ask and measure."""
+    assert task.published is not None
+    return task.published
 
 
 def rerun(task: Task, changed: Mapping[str, Value] | None = None) -> dict[str, Value]:

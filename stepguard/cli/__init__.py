@@ -197,17 +197,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _dispatch(arguments: list[str]) -> int:
     parser = _parser(arguments[0] if arguments else "")
     options = parser.parse_args(arguments)
-    from stepguard.cli.arguments import declared_limits
-
-    with declared_limits(options):
-        return _carry_out(options, parser)
-
-
-def _carry_out(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
     if options.command is None:
         parser.print_help()
         return 0
-    code: int = _module_of(options.command).main(options)
+    from stepguard.cli.arguments import declared_limits
+
+    with declared_limits(options):
+        code: int = _module_of(options.command).main(options)
     return code
 
 

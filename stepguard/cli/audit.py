@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 import codecs
 import sys
+from collections import Counter
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from stepguard.auditing import Audit, Finding, StepAudit, audit
 from stepguard.cli.arguments import add_inputs, load_file, read_inputs
@@ -117,10 +118,8 @@ def _finding(finding: Finding) -> str:
 
 
 def _summary(found: Audit) -> str:
-    counts: dict[str, Any] = {}
-    for step in found.steps:
-        counts[step.verdict] = counts.get(step.verdict, 0) + 1
-    steps = ", ".join(f"{counts[verdict]} {verdict.replace('_', ' ')}" for verdict in counts)
+    counts = Counter(step.verdict for step in found.steps)
+    steps = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items())
     answer = "none marked"
     if found.answer is not None:
         judged = {True: "right", False: "wrong", None: "not judged"}[found.answer_right_lenient]

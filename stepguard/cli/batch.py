@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from stepguard.batches.rows import ROW_FILES, count_rows, read_rows
 from stepguard.batches.running import BatchSummary, CostLimit, run_batch
@@ -86,7 +86,8 @@ def run_rows(options: argparse.Namespace) -> int:
         raise ConfigError("--learned is kept for single runs: leave it out", option="learned")
     procedure = load_file(options.file)
     price = read_price(options.price, options.max_cost)
-    limit = None if options.max_cost is None or price is None else CostLimit(_amount(options.max_cost), price)
+    most = None if options.max_cost is None else to_amount(options.max_cost, "--max-cost", option="max_cost")
+    limit = None if most is None or price is None else CostLimit(most, price)
     per_step = None if options.max_step_calls is None else Budget(calls=options.max_step_calls)
     chosen = read_guard(options, seconds=options.max_seconds, cost=options.max_cost, price=price, per_step=per_step)
     chosen["seed"] = options.seed
@@ -136,10 +137,6 @@ def _joined(row: dict[str, object] | InputError, same: Mapping[str, object]) -> 
         name = sorted(twice)[0]
         return InputError(f"{name!r} is given by the row and by --input: keep one", name=name)
     return {**row, **same}
-
-
-def _amount(text: str) -> Any:
-    return to_amount(text, "--max-cost", option="max_cost")
 
 
 class _RowProgress(ProgressContext):

@@ -7,8 +7,7 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from stepguard.cli.text import printable, read_text, shortened
-from stepguard.errors import ConfigError
+from stepguard.cli.text import printable, read_argument, shortened
 from stepguard.policy.prose import draft_policy
 from stepguard.policy.tool_schemas import declare_tools
 
@@ -32,9 +31,9 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: a file cannot be read.
     """
-    tools = None if options.tools is None else declare_tools(_text(options.tools, "tools"))
+    tools = None if options.tools is None else declare_tools(read_argument(options.tools, "tools"))
     name = "policy" if options.file == "-" else " ".join(Path(options.file).stem.split()) or "policy"
-    drafted = draft_policy(_text(options.file, "file"), tools, name=name)
+    drafted = draft_policy(read_argument(options.file, "file"), tools, name=name)
     sys.stdout.write(drafted.text)
     for note in drafted.notes:
         where = "" if note.line is None else f"line {note.line} "
@@ -45,10 +44,3 @@ def main(options: argparse.Namespace) -> int:
     if drafted.rules == 0:
         return 3
     return 0 if not drafted.notes else 1
-
-
-def _text(path: str, option: str) -> str:
-    try:
-        return read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}", option=option) from error

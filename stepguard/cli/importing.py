@@ -6,8 +6,7 @@ import argparse
 import sys
 from typing import Final
 
-from stepguard.cli.text import printable, read_text, shortened
-from stepguard.errors import ConfigError
+from stepguard.cli.text import printable, read_argument, shortened
 from stepguard.procedure.importing import import_procedure
 
 _LONGEST: Final = 60
@@ -24,11 +23,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         ConfigError: the file cannot be read.
     """
-    try:
-        text = read_text(options.file)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{options.file}: cannot be read: {error}", option="file") from error
-    imported_procedure = import_procedure(text)
+    imported_procedure = import_procedure(read_argument(options.file, "file"))
     if imported_procedure.procedure is not None:
         sys.stdout.write(str(imported_procedure.procedure))
     for note in imported_procedure.notes:

@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Final
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from stepguard.serve.connections import Connections
 
+_LAST_SECONDS: Final = 5
 _QUEUE: Final = 2048
 """Connections that the system may hold until they are accepted."""
 
@@ -100,6 +102,28 @@ async def serve_on(server: uvicorn.Server, listener: socket.socket) -> None:
     if not serving.done():
         listener.listen(_QUEUE)  # asyncio has set it to as many as it may accept at once
     await serving
+
+
+def serve_until_signal(app: Any, host: str, port: int, words: str) -> None:
+    """Serve an application within the usual limits until a signal, and print where it is to be had.
+
+    Args:
+        app: the application.
+        host, port: where to listen; port 0 takes a free one.
+        words: what is printed, with ``{}`` where the address goes.
+
+    Raises:
+        ConfigError: the address cannot be taken.
+    """
+    from stepguard.serve.connections import Connections, files_allowed
+    from stepguard.serve.limits import Limits
+
+    with listening(host, port) as listener:
+        sys.stdout.write(f"{words.format(url_of(listener))}\n")
+        sys.stdout.flush()
+        connections = Connections(Limits(), files=files_allowed())
+        with signals_end_it():
+            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), listener))
 
 
 def log_to_stderr(level: str, secrets: Iterable[str] = ()) -> None:

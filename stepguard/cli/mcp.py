@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
-from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
+from stepguard.cli.listening import log_to_stderr, serve_until_signal
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-_LAST_SECONDS: Final = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -112,13 +111,6 @@ def _models(options: argparse.Namespace) -> dict[str, object] | None:
 
 def _serve_http(server: Any, host: str, port: int) -> None:
     from stepguard.integrations.mcp.wire import ExactBodies
-    from stepguard.serve.connections import Connections, files_allowed
-    from stepguard.serve.limits import Limits
 
-    with listening(host, port) as listener:
-        sys.stdout.write(f"stepguard serves MCP at {url_of(listener)}/mcp\n")
-        sys.stdout.flush()
-        app = ExactBodies(server.streamable_http_app(host=host))
-        with signals_end_it():
-            connections = Connections(Limits(), files=files_allowed())
-            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), listener))
+    app = ExactBodies(server.streamable_http_app(host=host))
+    serve_until_signal(app, host, port, "stepguard serves MCP at {}/mcp")

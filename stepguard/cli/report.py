@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, assert_never
 
 from rich.box import SIMPLE_HEAD
@@ -12,25 +12,17 @@ from rich.table import Table
 from rich.text import Text
 
 from stepguard.cli.text import printable, shortened
-from stepguard.core.verdicts import Strength
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import find_statement
 from stepguard.procedure.steps import Step
 from stepguard.results import Occurrence, Result, StepRecord
+from stepguard.show.words import STRENGTH_WORDS
 
 _LONGEST: Final = 300
 """Characters of one value or instruction that are shown; ``--json`` has all."""
 
-_STRENGTHS: Final[Mapping[Strength, str]] = {
-    "proved": "verified",
-    "constrained": "constrained",
-    "grounded": "grounded",
-    "agreed": "only agreed on",
-    "unverified": "not checked",
-}
-"""What a step of this strength is called."""
 _HELPED: Final = {"model": "by another model", "person": "by a person"}
 
 _MOST_ROWS: Final = 200
@@ -145,11 +137,11 @@ def _answer_text(answer: Value, procedure: Procedure) -> str:
 
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
-        done = "by code" if record.verified else f"by code, from what is {_STRENGTHS[record.support]}"
+        done = "by code" if record.verified else f"by code, from what is {STRENGTH_WORDS[record.support]}"
         return Text(done, style="green" if record.verified else "yellow")
-    done = _STRENGTHS[record.strength]
+    done = STRENGTH_WORDS[record.strength]
     if record.support != record.strength:
-        done += f", from what is {_STRENGTHS[record.support]}"
+        done += f", from what is {STRENGTH_WORDS[record.support]}"
     if record.assistance != "none":
         done += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from stepguard.errors import ConfigError
+
 
 def read_text(path: str) -> str:
     """The text of a file, or of stdin where the path is ``-``.
@@ -18,6 +20,18 @@ def read_text(path: str) -> str:
     if sys.stdin is None:
         raise OSError("stdin is closed")
     return sys.stdin.read()
+
+
+def read_argument(path: str, option: str) -> str:
+    """The text of the file that an option of a command names.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: cannot be read: {error}", option=option) from error
 
 
 def printable(text: str) -> str:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import argparse
-import asyncio
 import os
-import sys
 from typing import Final
 
-from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
+from stepguard.cli.listening import log_to_stderr, serve_until_signal
 from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.ledger import Ledger
 
 _TOKEN: Final = "STEPGUARD_UI_TOKEN"
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-_LAST_SECONDS: Final = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,19 +36,12 @@ def main(options: argparse.Namespace) -> int:
     if options.host not in _LOOPBACK and token is None:
         raise ConfigError(f"--host {options.host}: set {_TOKEN} to what browsers are to show", option="host")
     try:
-        from stepguard.serve.connections import Connections, files_allowed
         from stepguard.serve.ledger_pages import create_pages
-        from stepguard.serve.limits import Limits
     except ModuleNotFoundError:
         raise MissingExtraError("stepguard ui", extra="serve") from None
     with Ledger(options.ledger, read_only=True) as ledger:
         shown = ledger.path  # an address without its password
     app = create_pages(options.ledger, token=token)
     log_to_stderr("WARNING", () if token is None else (token,))
-    with listening(options.host, options.port) as listener:
-        sys.stdout.write(f"stepguard shows {shown} at {url_of(listener)}/\n")
-        sys.stdout.flush()
-        with signals_end_it():
-            connections = Connections(Limits(), files=files_allowed())
-            asyncio.run(serve_on(bounded_server(app, connections, last_seconds=_LAST_SECONDS), listener))
+    serve_until_signal(app, options.host, options.port, f"stepguard shows {shown} at {{}}/")
     return 0

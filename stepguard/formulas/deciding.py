@@ -107,14 +107,14 @@ class Decider:
                 try:
                     same = canonical.same(one, other)
                     if not same and one.plain and other.plain:
-                        return Deduction("no", f"{_short(left)} is not {_short(right)}")
+                        return Deduction("no", f"{shown(left)} is not {shown(right)}")
                 except TooBig:
                     pass
         if same:
             return _YES if sampled.met else _nowhere(left)
         if sampled.agreeing < min(_AGREEING, sampled.points):
             return Deduction("open", "too few points where both could be evaluated")
-        return self._proved({"op": "zero", "tree": to_data(difference(left, right))}, left, right)
+        return self.proved({"op": "zero", "tree": to_data(difference(left, right))}, left, right)
 
     def proportional(self, left: Formula, right: Formula) -> Deduction:
         """Whether one formula is a number other than zero times the other."""
@@ -139,14 +139,14 @@ class Decider:
             return _YES if sampled.met else _nowhere(left)
         if sampled.agreeing < _AGREEING:
             return Deduction("open", "too few points where both could be evaluated")
-        return self._proved({"op": "ratio", "left": to_data(left), "right": to_data(right)}, left, right)
+        return self.proved({"op": "ratio", "left": to_data(left), "right": to_data(right)}, left, right)
 
     def ask(self, request: Mapping[str, Any], *trees: Formula) -> dict[str, Any] | Deduction:
         """The answer of a worker process; an open finding where there is none."""
         for tree in trees:
             costly = _costly(tree)
             if costly is not None:
-                return Deduction("open", f"{_short(costly)} is too large to be computed")
+                return Deduction("open", f"{shown(costly)} is too large to be computed")
         names = symbols_in(*trees)
         assume = {name: kind for name, kind in self.assumptions.items() if name in names}
         try:
@@ -155,11 +155,14 @@ class Decider:
             return Deduction("open", str(error))
         return Deduction("open", f"sympy failed: {answer['failed']}") if "failed" in answer else answer
 
-    def _proved(self, request: Mapping[str, Any], *trees: Formula) -> Deduction:
+    def proved(
+        self, request: Mapping[str, Any], *trees: Formula, otherwise: str = "neither proved nor refuted"
+    ) -> Deduction:
+        """What a worker process proves; open, and why, where it does not."""
         answer = self.ask(request, *trees)
         if isinstance(answer, Deduction):
             return answer
-        return _YES if answer.get("proved") is True else Deduction("open", "neither proved nor refuted")
+        return _YES if answer.get("proved") is True else Deduction("open", otherwise)
 
     def points(self, *trees: Formula) -> Iterator[dict[str, Exact]]:
         """Points at which formulas are looked at: the same ones for the same formulas."""
@@ -201,7 +204,7 @@ class Decider:
                 side = "left" if tree is left else "right"
                 poles[side] += missing.kind == "pole"
                 if missing.kind == "undefined" or poles[side] >= min(_AGREEING, 1 if not point else _AGREEING):
-                    reason = f"{_short(tree)} is not defined{_where(point)}, {_short(present)} is"
+                    reason = f"{shown(tree)} is not defined{_where(point)}, {shown(present)} is"
                     return sample.ended(Deduction("no", reason))
                 continue
             sample.met = True
@@ -209,7 +212,7 @@ class Decider:
             if order == 0:
                 sample.agreeing += 1
             elif order is not None:
-                reason = f"{_short(left)} is {_value_text(one)}{_where(point)}, {_short(right)} is {_value_text(other)}"
+                reason = f"{shown(left)} is {_value_text(one)}{_where(point)}, {shown(right)} is {_value_text(other)}"
                 return sample.ended(Deduction("no", reason))
             elif _narrow(one) and _narrow(other):
                 sample.agreeing += 1
@@ -298,7 +301,7 @@ def _forms(left: Formula, right: Formula) -> tuple[Canonical, Quotient, Quotient
 
 
 def _nowhere(tree: Formula) -> Deduction:
-    return Deduction("open", f"{_short(tree)} was not seen to have a value anywhere")
+    return Deduction("open", f"{shown(tree)} was not seen to have a value anywhere")
 
 
 def _costly(tree: Formula) -> Formula | None:
@@ -329,7 +332,8 @@ def _costly(tree: Formula) -> Formula | None:
     return None
 
 
-def _short(tree: Formula) -> str:
+def shown(tree: Formula) -> str:
+    """A formula as messages show it."""
     return shorten(format_formula(tree), 60)
 
 

@@ -16,10 +16,9 @@ from fractions import Fraction
 from math import gcd, prod
 from typing import Final, Literal, get_args
 
-from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Monomial, TooBig
-from stepguard.formulas.deciding import Decider, Deduction, to_data
-from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum, format_formula, symbols_in, walk
+from stepguard.formulas.deciding import Decider, Deduction, shown, to_data
+from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum, symbols_in, walk
 from stepguard.language.digits import Exact
 from stepguard.language.expressions import Name, Number
 
@@ -41,11 +40,7 @@ def in_form(tree: Formula, form: str, decider: Decider) -> Deduction:
         case "simplified":
             return _simplified(tree, decider)
         case _:
-            return _yes_unless(None if is_number(tree) else f"{_short(tree)} is no plain number")
-
-
-def _short(tree: Formula) -> str:
-    return shorten(format_formula(tree), 60)
+            return _yes_unless(None if is_number(tree) else f"{shown(tree)} is no plain number")
 
 
 def _yes_unless(reason: str | None) -> Deduction:
@@ -71,24 +66,24 @@ def _not_expanded(tree: Formula) -> str | None:
         factors = term.factors if isinstance(term, Product) else (term,)
         for factor in factors:
             if symbols_in(factor) and not _simple(factor):
-                return f"{_short(factor)} is not multiplied out"
+                return f"{shown(factor)} is not multiplied out"
         numbers = [each for each in factors if isinstance(each, Number) and abs(each.value) != 1]
         names = Counter(each.base if isinstance(each, PowerOf) else each for each in factors if symbols_in(each))
         if len(numbers) > 1 or any(count > 1 for count in names.values()):
-            return f"the factors of {_short(term)} are not put together"
+            return f"the factors of {shown(term)} are not put together"
         try:
             form = Canonical().form(term)
         except (TooBig, ZeroDivisionError):
             continue
         if not form.over and len(terms) > 1:
-            return f"the term {_short(term)} is zero"
+            return f"the term {shown(term)} is zero"
         if len(form.over) == 1 and len(form.under) == 1:
             ((over, _),) = form.over.items()
             ((under, _),) = form.under.items()
             key = (*over, ("/", 0), *under)
             seen[key] += 1
             if seen[key] > 1:
-                return f"like terms are not collected: {_short(term)}"
+                return f"like terms are not collected: {shown(term)}"
     return None
 
 
@@ -141,7 +136,7 @@ def _unreduced(node: Formula) -> str | None:
     """What is left to do with the numbers alone, which sympy does unasked: it counts 6/4 as it does 3/2."""
     match node:
         case Sum(terms) if sum(map(is_number, terms)) > 1:
-            return f"the numbers in {_short(node)} are not added up"
+            return f"the numbers in {shown(node)} are not added up"
         case Product(factors):
             over = [factor for factor in factors if not _divides(factor)]
             under = [factor.base for factor in factors if isinstance(factor, PowerOf) and _divides(factor)]
@@ -151,9 +146,9 @@ def _unreduced(node: Formula) -> str | None:
             )
             broken = below and any(type(each) is Fraction for each in above)
             if len(above) > 1 or len(below) > 1 or broken or Number(1) in under:
-                return f"the numbers in {_short(node)} are not put together"
+                return f"the numbers in {shown(node)} are not put together"
             if gcd(prod(map(_content, over)), prod(map(_content, under))) > 1:
-                return f"{_short(node)} is not in lowest terms"
+                return f"{shown(node)} is not in lowest terms"
         case PowerOf(Number(base), Number(Fraction(numerator=1) as exponent)):
             return _root_unreduced(node, base, exponent.denominator)
         case PowerOf(Number(base), Product((Number(1), PowerOf(Number(int() as degree), Number(-1))))) if degree > 1:
@@ -183,7 +178,7 @@ def _root_unreduced(root: Formula, base: Exact, degree: int) -> str | None:
     if type(base) is not int:
         return None
     taken = next((each for each in range(2, _MAX_ROOT) if abs(base) % each**degree == 0), None)
-    return None if taken is None else f"{taken} can be taken out of {_short(root)}"
+    return None if taken is None else f"{taken} can be taken out of {shown(root)}"
 
 
 def _operations(tree: Formula) -> int:

@@ -57,25 +57,10 @@ def check_definite(
         return Deduction("no", f"the integral is about {estimate:.9g}")
     if abs(value.low - estimate) > allowed or abs(value.high - estimate) > allowed:
         return Deduction("open", "the claim could not be evaluated")
-    answer = decider.ask(
-        {
-            "op": "definite",
-            "tree": to_data(tree),
-            "low": to_data(low),
-            "high": to_data(high),
-            "value": to_data(claim),
-            "variable": variable,
-        },
-        tree,
-        low,
-        high,
-        claim,
-    )
-    if isinstance(answer, Deduction):
-        return answer
-    return (
-        Deduction("yes") if answer.get("proved") is True else Deduction("open", f"near {estimate:.9g}, but not proved")
-    )
+    request = {"op": "definite", "variable": variable, "tree": to_data(tree), "value": to_data(claim)}
+    limits = {"low": to_data(low), "high": to_data(high)}
+    near = f"near {estimate:.9g}, but not proved"
+    return decider.proved({**request, **limits}, tree, low, high, claim, otherwise=near)
 
 
 def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:

@@ -274,10 +274,6 @@ _sin = _wave(math.sin, 0)
 _cos = _wave(math.cos, 1)
 
 
-def _tan(value: Value) -> Value:
-    return 0 if value == 0 else _multiply(_sin(value), _invert(_cos(value)))
-
-
 def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[Value], Value]:
     def apply(value: Value) -> Value:
         near = enclose(value)
@@ -352,7 +348,7 @@ _FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {
     "log": _log,
     "sin": _sin,
     "cos": _cos,
-    "tan": _tan,
+    "tan": lambda value: 0 if value == 0 else _multiply(_sin(value), _invert(_cos(value))),
     "asin": _arc(math.asin, falling=False),
     "acos": _arc(math.acos, falling=True),
     "atan": _odd_monotone(math.atan),

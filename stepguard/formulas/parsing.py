@@ -206,11 +206,7 @@ class FormulaParser:
                     raise self.error("where the exponent ends can be read in two ways: use brackets, or *")
                 factors.append(self._power())
             else:
-                return self._multiplied(factors)
-
-    @staticmethod
-    def _multiplied(factors: list[Formula]) -> Formula:
-        return factors[0] if len(factors) == 1 else product(factors)
+                return factors[0] if len(factors) == 1 else product(factors)
 
     @staticmethod
     def _runs_on(last: Formula, before: Token, token: Token) -> bool:

@@ -9,7 +9,6 @@ not be understood has its note, and a program takes the procedure only where `Im
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -21,7 +20,7 @@ from stepguard.language.terms import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
 from stepguard.procedure.notation import parse_term, read_inputs
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.statements import If, Statement
+from stepguard.procedure.statements import If, Statement, steps_in
 from stepguard.procedure.steps import Input, Step, as_inputs
 
 NoteKind = Literal["words", "left_out", "refused"]
@@ -253,7 +252,7 @@ class _ImportReader:
 
     def _add(self, statement: Statement) -> None:
         self._current().append(statement)
-        self.names.update(_set_by(statement))
+        self.names.update(step.id for step in steps_in((statement,)))
 
     def _close(self) -> None:
         block = self.blocks.pop()
@@ -286,12 +285,3 @@ def _is_step(heading: str) -> bool:
     """Whether the words of a heading would be a step, or a declaration, if they stood alone."""
     header = _HEADER.match(heading)
     return _numbered(heading) or (header is not None and header[2] != "") or assigns(heading)
-
-
-def _set_by(statement: Statement) -> Iterator[str]:
-    if isinstance(statement, If):
-        for body in (*(body for _, body in statement.branches), statement.otherwise):
-            for inner in body:
-                yield from _set_by(inner)
-    elif isinstance(statement, Step):
-        yield statement.id

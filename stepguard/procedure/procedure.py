@@ -10,12 +10,12 @@ checks every step when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from stepguard.errors import ConfigError, ExpressionError, InputError, ProcedureError, ValueRefused
+from stepguard.errors import ConfigError, InputError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
@@ -33,10 +33,10 @@ from stepguard.procedure.statements import (
     Repeat,
     as_expression,
     assigned,
-    blocks_of,
     calls_in,
     check_body,
     performed_in,
+    statements_in,
     steps_in,
 )
 from stepguard.procedure.steps import Input, Step, as_inputs, listed
@@ -189,16 +189,18 @@ class Procedure:
     @property
     def names(self) -> frozenset[str]:
         """Every name that is declared in it, and in the procedures that it calls."""
-        called = [*calls_in(self.body)]
-        inputs = (declared.name for each in (self, *called) for declared in each.inputs)
-        tables = (name for each in (self, *called) for name in each.tables)
-        variables = (name for each in (self, *called) for name in _variables_of(each.body))
+        procedures = [self, *calls_in(self.body)]
+        inputs = (declared.name for each in procedures for declared in each.inputs)
+        tables = (name for each in procedures for name in each.tables)
+        statements = (statement for each in procedures for statement in statements_in(each.body))
+        variables = (statement.variable for statement in statements if isinstance(statement, ForEach))
         return self.set_by_steps | self.calls | {*inputs, *tables, *variables}
 
     @property
     def calls(self) -> frozenset[str]:
         """Those of `names` that calls of another procedure set."""
-        return frozenset(id for each in (self, *calls_in(self.body)) for id in _call_ids_of(each.body))
+        statements = (statement for each in (self, *calls_in(self.body)) for statement in statements_in(each.body))
+        return frozenset(statement.id for statement in statements if isinstance(statement, ProcedureCall))
 
     @property
     def set_by_steps(self) -> frozenset[str]:
@@ -395,22 +397,6 @@ def _is_straight(step: Step) -> bool:
     return step.performer in ("model", "code") and not step.rich and (step.expression is None or step.type.scalar)
 
 
-def _variables_of(body: Body) -> Iterator[str]:
-    for statement in body:
-        if isinstance(statement, ForEach):
-            yield statement.variable
-        for block in blocks_of(statement):
-            yield from _variables_of(block)
-
-
-def _call_ids_of(body: Body) -> Iterator[str]:
-    for statement in body:
-        if isinstance(statement, ProcedureCall):
-            yield statement.id
-        for block in blocks_of(statement):
-            yield from _call_ids_of(block)
-
-
 def check_procedure(value: object) -> None:
     """Refuse what is not a procedure, such as the text of one.
 
@@ -463,10 +449,3 @@ def _more(procedure: Procedure) -> str:
     if not is_variable(procedure.answer_term):
         return "an answer that is an expression"
     return "an input that is a list or a record"
-
-
-def make_step_error(error: ExpressionError | ProcedureError, line: int) -> ProcedureError:
-    """The same complaint with the line of the text it came from."""
-    step = error.step if isinstance(error, ProcedureError) else None
-    message = error.message if isinstance(error, ProcedureError) else str(error)
-    return ProcedureError(message, line=line, step=step)

@@ -159,9 +159,7 @@ def as_expression(given: str | Expression) -> Expression:
     Raises:
         ExpressionError: the text is none.
     """
-    if not isinstance(given, str):
-        return given
-    return read_expression(given)
+    return read_expression(given) if isinstance(given, str) else given
 
 
 def check_body(given: Iterable[Statement]) -> Body:
@@ -248,10 +246,14 @@ def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement |
     return held[number] if number < len(held) else None
 
 
-def steps_in(body: Body) -> Iterator[Step]:
-    """The steps of a body and of all bodies in it, in the order of writing; not those of procedures that it calls."""
+def statements_in(body: Body) -> Iterator[Statement]:
+    """The statements of a body and of all bodies in it, in the order of writing; not those of procedures it calls."""
     for statement in body:
-        if isinstance(statement, Step):
-            yield statement
+        yield statement
         for block in blocks_of(statement):
-            yield from steps_in(block)
+            yield from statements_in(block)
+
+
+def steps_in(body: Body) -> Iterator[Step]:
+    """The steps among `statements_in`."""
+    return (statement for statement in statements_in(body) if isinstance(statement, Step))

@@ -42,7 +42,7 @@ _LARGE: Final = 4 * 1024
 """Bytes of a request from which on it is searched in a thread."""
 _LONGEST_VALUE: Final = 100
 """Characters of a value that an error tells."""
-_OWN_FIELDS: Final = ("procedure", "inputs")
+OWN_FIELDS: Final = ("procedure", "inputs")
 """The fields of a request that are not the upstream's."""
 _WORKING: Final = b": stepguard is working\n\n"
 _EVENTS: Final = {
@@ -160,7 +160,7 @@ class GuardedRequests:
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
         call.answer_headers["x-stepguard"] = "guarded"
-        parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in _OWN_FIELDS})
+        parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in OWN_FIELDS})
         run_id = None if self._kept is None else self._kept.run_id(call.request)
         guard = self._guard(upstream.client(call), job, model, parameters, kept=run_id is not None)
         form = parameters.arguments.get("response_format")

@@ -27,7 +27,7 @@ from stepguard.serve.anthropic_shapes import Messages
 from stepguard.serve.bodies import Body, check_messages, read_body
 from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
-from stepguard.serve.guarded import GuardedRequests, split_model
+from stepguard.serve.guarded import OWN_FIELDS, GuardedRequests, split_model
 from stepguard.serve.kept import KeptRuns
 from stepguard.serve.limits import Limits
 from stepguard.serve.metrics import Metrics
@@ -45,7 +45,6 @@ MESSAGES: Final = Messages()
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PAUSE: Final = 10.0
 """Seconds between two lines of the log that tell of refusals of one kind."""
-_OWN_FIELDS: Final = ("procedure", "inputs")
 _MESSAGE_FIELDS: Final = ("messages", "input", "prompt", "system", "instructions")
 
 Work = Callable[[HttpCall, Charge], Awaitable[Response]]
@@ -248,7 +247,7 @@ class Service:
             raise wrong_request("the model is named by a text", code="invalid_json", param="model")
         procedures = {split_model(model or "", self._procedures)[0] for model in models}
         if len(procedures) > 1 or not body.twice.keys().isdisjoint(
-            _OWN_FIELDS if self._trusts_none else _OWN_FIELDS + _MESSAGE_FIELDS
+            OWN_FIELDS if self._trusts_none else OWN_FIELDS + _MESSAGE_FIELDS
         ):
             raise wrong_request("what the request asks stands in it twice", code="invalid_json")
 

@@ -80,11 +80,6 @@ class Finished:
         return str(self.completion["choices"][0]["message"]["content"])
 
     @property
-    def created(self) -> int:
-        """Seconds since 1970."""
-        return int(self.completion["created"])
-
-    @property
     def facts(self) -> dict[str, Any]:
         """The field ``stepguard``."""
         return dict(self.completion["stepguard"])

@@ -7,8 +7,8 @@ of one caller stays in it for the next: keys and other headers belong to a reque
 from __future__ import annotations
 
 import importlib
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from http.cookiejar import CookieJar, DefaultCookiePolicy
 from typing import Any, Final
 from urllib.parse import SplitResult, urlsplit
@@ -19,7 +19,7 @@ from stepguard.backends.providers import connected
 from stepguard.errors import ConfigError
 from stepguard.serve.blackout import Mask, keys_of
 from stepguard.serve.call import HttpCall
-from stepguard.serve.errors import HttpProblem, too_slow, unreachable, unreadable, wrong_request
+from stepguard.serve.errors import too_slow, unreachable, unreadable, wrong_request
 from stepguard.serve.limits import Limits
 from stepguard.serve.paths import encode
 
@@ -159,9 +159,21 @@ class Upstream:
         finally:
             await response.aclose()
 
-    def failures(self) -> _Failures:
+    @contextmanager
+    def failures(self) -> Iterator[None]:
         """Turns what the HTTP client raises inside of a ``with`` block into problems."""
-        return _Failures(self._library, self._limits)
+        library, limits = self._library, self._limits
+        try:
+            yield
+        except library.ConnectTimeout:
+            raise too_slow(f"the upstream was not reached within {limits.connect_seconds:g} s") from None
+        except library.TimeoutException:
+            raise too_slow(f"the upstream was silent for {limits.upstream_seconds:g} s") from None
+        except library.ConnectError:
+            raise unreachable("the upstream cannot be reached") from None
+        except (library.HTTPError, library.InvalidURL, library.StreamError) as error:
+            # The text of such an error may hold an address with a key in it.
+            raise unreachable(f"the connection to the upstream broke ({type(error).__name__})") from None
 
     def cover(self, words: str, call: HttpCall) -> str:
         """What an error says, without the keys that it may quote."""
@@ -239,33 +251,6 @@ def _parts(url: object) -> SplitResult | None:
         return None if parts.port == 0 else parts
     except ValueError:  # brackets, or a port, that are none
         return None
-
-
-class _Failures:
-    """A ``with`` block in which the upstream is asked."""
-
-    def __init__(self, library: Any, limits: Limits) -> None:
-        self._library: Final = library
-        self._limits: Final = limits
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, error: BaseException | None, __: object) -> None:
-        library = self._library
-        if isinstance(error, library.ConnectTimeout):
-            raise self._bare(too_slow(f"the upstream was not reached within {self._limits.connect_seconds:g} s"))
-        if isinstance(error, library.TimeoutException):
-            raise self._bare(too_slow(f"the upstream was silent for {self._limits.upstream_seconds:g} s"))
-        if isinstance(error, library.ConnectError):
-            raise self._bare(unreachable("the upstream cannot be reached"))
-        if isinstance(error, library.HTTPError | library.InvalidURL | library.StreamError):
-            # The text of such an error may hold an address with a key in it.
-            raise self._bare(unreachable(f"the connection to the upstream broke ({type(error).__name__})"))
-
-    def _bare(self, problem: HttpProblem) -> HttpProblem:
-        problem.__suppress_context__ = True
-        return problem
 
 
 def response_headers(response: Any, *, as_it_is: bool) -> list[Header]:

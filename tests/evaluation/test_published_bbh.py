@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from family_harness import run_arm
+from family_harness import check_arms, published_of, run_arm
 
 from stepguard import Guard
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.evaluation.published import FixedFamily, published_named
-from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.language.records import Record
-from stepguard.testing import Plant, ScriptedBackend, SimulatedModel, Slips
+from stepguard.testing import Plant, ScriptedBackend, SimulatedModel
 
 pytestmark = pytest.mark.once
 
@@ -89,14 +88,17 @@ def item(part: str, seed: int) -> dict[str, Any]:
     return {"task": NAMES[part], "id": seed, "input": text, "target": target}
 
 
+def write(folder: Path, items: list[dict[str, Any]]) -> Path:
+    """A folder with these items, and a prompt of each task."""
+    (folder / "bbh_procedures.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
+    prompts = {name: f"canary\n-----\nTask {name}." for name in NAMES.values()}
+    (folder / "bbh_cot_prompts.json").write_text(json.dumps(prompts), encoding="utf-8")
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Five items of each task, and a prompt each."""
-    items = [item(part, seed) for part in MAKERS for seed in range(5)]
-    (tmp_path / "bbh_procedures.jsonl").write_text("\n".join(map(json.dumps, items)), encoding="utf-8")
-    prompts = {name: f"canary\n-----\nTask {name}." for name in NAMES.values()}
-    (tmp_path / "bbh_cot_prompts.json").write_text(json.dumps(prompts), encoding="utf-8")
-    return tmp_path
+    return write(tmp_path, [item(part, seed) for part in MAKERS for seed in range(5)])
 
 
 @pytest.fixture(params=MAKERS)
@@ -106,12 +108,7 @@ def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
 
 def test_every_arm_of_a_perfect_model_solves_every_item(family: FixedFamily) -> None:
     """Free text, structured replies and the guard come to the published answer."""
-    for seed, length in enumerate(family.lengths):
-        task = family.make(seed, length)
-        model = SimulatedTasks(slips=Slips.none()).for_task(task)
-        for arm in ("cot", "trace", "chunk", "guard"):
-            outcome = run_arm(arm, task, model)
-            assert (outcome.right, outcome.trace_right, outcome.authors) == (True, True, {"exact match": 1.0}), arm
+    check_arms(family, ("cot", "trace", "chunk", "guard"), {"exact match": 1.0})
 
 
 def test_no_wrong_state_is_accepted(family: FixedFamily) -> None:
@@ -128,8 +125,7 @@ def test_no_wrong_state_is_accepted(family: FixedFamily) -> None:
 def test_the_form_of_a_swap_is_that_nothing_is_lost(folder: Path) -> None:
     """The checker that knows the form accepts the two things in either order, and no third one."""
     task = published_named("bbh", folder).task(0)
-    assert task.published is not None
-    plausible = task.published.plausible
+    plausible = published_of(task).plausible
     assert plausible is not None
     right = task.truth["swap_1"]
     assert isinstance(right, Record)
@@ -183,8 +179,7 @@ def test_the_bench_runs_every_task(folder: Path, capsys: pytest.CaptureFixture[s
 )
 def test_an_item_that_is_none_is_refused(tmp_path: Path, part: str, changes: dict[str, str], named: str) -> None:
     """An item whose answer is not what its steps give, or of another form, is named with its line."""
-    (tmp_path / "bbh_procedures.jsonl").write_text(json.dumps({**item(part, 0), **changes}), encoding="utf-8")
-    (tmp_path / "bbh_cot_prompts.json").write_text(json.dumps(dict.fromkeys(NAMES.values(), "x")), encoding="utf-8")
+    write(tmp_path, [{**item(part, 0), **changes}])
     with pytest.raises(ConfigError, match=named):
         published_named(f"bbh(part={part})", tmp_path)
 
@@ -204,10 +199,8 @@ def test_what_happens_beside_swaps_is_not_passed_over(tmp_path: Path, old: str, 
     made = item("tracking", 0)
     for target in "ABCDEFG":
         changed = {**made, "input": made["input"].replace(old, new, 1), "target": f"({target})"}
-        (tmp_path / "bbh_procedures.jsonl").write_text(json.dumps(changed), encoding="utf-8")
-        (tmp_path / "bbh_cot_prompts.json").write_text(json.dumps(dict.fromkeys(NAMES.values(), "x")), encoding="utf-8")
         with pytest.raises(ConfigError, match=named):
-            published_named("bbh", tmp_path)
+            published_named("bbh", write(tmp_path, [changed]))
 
 
 def test_prompts_that_are_missing_are_named(folder: Path) -> None:

@@ -9,16 +9,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from family_harness import run_arm
+from family_harness import check_arms, published_of, run_arm
 
 from stepguard import Guard
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.published import FixedFamily, published_named
-from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.language.records import Record
-from stepguard.testing import Plant, ScriptedBackend, SimulatedModel, Slips
+from stepguard.testing import Plant, ScriptedBackend, SimulatedModel
 
 pytestmark = pytest.mark.once
 
@@ -121,19 +120,13 @@ def family(request: pytest.FixtureRequest, folder: Path) -> FixedFamily:
 def test_every_arm_of_a_perfect_model_solves_every_item(family: FixedFamily) -> None:
     """Free text, structured replies and the guard come to the published final state."""
     assert isinstance(family, Family)
-    for seed, length in enumerate(family.lengths):
-        task = family.make(seed, length)
-        model = SimulatedTasks(slips=Slips.none()).for_task(task)
-        for arm in ("cot", "trace", "chunk", "guard", "guard(checker=form)"):
-            outcome = run_arm(arm, task, model)
-            assert (outcome.trace_right, outcome.authors) == (True, {"final state": 1.0}), arm
+    check_arms(family, ("cot", "trace", "chunk", "guard", "guard(checker=form)"), {"final state": 1.0})
 
 
 def test_no_wrong_change_is_accepted(family: FixedFamily) -> None:
     """Whichever field of whichever change is another one, the guard refuses it there."""
     task = family.make(0, family.lengths[0])
-    published = task.published
-    assert published is not None
+    published = published_of(task)
     names = sorted({str(each) for value in task.truth.values() if isinstance(value, Record) for each in value.values()})
     for step in task.procedure.steps:
         with SimulatedModel(plants=[Plant(step.id, "wrong_value")], answers=task.solvers) as model:
@@ -176,9 +169,9 @@ def test_legality_alone_lets_another_legal_action_pass(
     task = published_named(f"planbench(domain={domain})", folder).task(0)
     names = [COLOURS[name] for name in random.Random(0).sample(sorted(COLOURS), 3)]
     value = Record({key: names[each] if isinstance(each, int) else each for key, each in change.items()})
-    assert task.published is not None
-    assert task.published.plausible is not None
-    assert task.published.plausible("step_1", value, {}) is legal
+    plausible = published_of(task).plausible
+    assert plausible is not None
+    assert plausible("step_1", value, {}) is legal
 
 
 def test_the_authors_prompt_is_asked_and_scored_as_they_do(folder: Path) -> None:
@@ -199,19 +192,8 @@ def test_the_authors_prompt_is_asked_and_scored_as_they_do(folder: Path) -> None
 def test_the_bench_draws_items_and_goes_on(folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """`-n` draws the same items for the same seed; `--resume` pays for none twice; the table is over all of them."""
     out = tmp_path / "out"
-    command = [
-        "bench",
-        "--task",
-        "planbench",
-        "--data",
-        str(folder),
-        "-n",
-        "4",
-        "--seed",
-        "3",
-        "--arms",
-        "cot,blind,guard",
-    ]
+    options = "-n 4 --seed 3 --arms cot,blind,guard"
+    command = ["bench", "--task", "planbench", "--data", str(folder), *options.split()]
     assert main([*command, "--out", str(out)]) == 0
     said = capsys.readouterr().out
     assert "GPT-4 in the authors' record: 3 of these 6 items" in " ".join(said.split())

@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from family_harness import run_arm
+from family_harness import check_arms, published_of, run_arm
 
 from stepguard import Guard
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.evaluation.published import FixedFamily, published_named
 from stepguard.evaluation.published.procbench import ProcBench
-from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 from stepguard.testing.wrong_values import wrong_value
 
@@ -78,18 +77,13 @@ WHOLE = {"sequential match": 1.0, "prefix accuracy": 1.0}
 
 def test_a_perfect_model_comes_to_every_published_state(family: FixedFamily) -> None:
     """The guard, its segments alone and a structured reply give the states that the authors publish."""
-    task = family.task(0)
-    model = SimulatedTasks(slips=Slips.none()).for_task(task)
-    for arm in ("trace", "chunk", "guard", "guard(checker=form)"):
-        outcome = run_arm(arm, task, model)
-        assert (outcome.trace_right, outcome.authors) == (True, WHOLE), arm
+    check_arms(family, ("trace", "chunk", "guard", "guard(checker=form)"), WHOLE)
 
 
 def test_no_wrong_state_is_accepted(family: FixedFamily) -> None:
     """Whatever another value of a step is, its check refuses it, and the states are no longer the published ones."""
     task = family.task(0)
-    published = task.published
-    assert published is not None
+    published = published_of(task)
     chance = random.Random(1)
     state = {**task.procedure.accept_inputs(task.inputs), **task.truth}
     for step in task.procedure.steps:
@@ -130,9 +124,9 @@ def test_slips_are_found(family: FixedFamily) -> None:
 def test_form_knows_no_rule(folder: Path, number: int, step: str, value: Any, form: bool) -> None:
     """A permutation, a substring, a length: what could stand there passes, be it right or not."""
     task = published_named(f"procbench(number={number})", folder).task(0)
-    assert task.published is not None
-    assert task.published.plausible is not None
-    assert task.published.plausible(step, value, {}) is form
+    plausible = published_of(task).plausible
+    assert plausible is not None
+    assert plausible(step, value, {}) is form
 
 
 @pytest.mark.parametrize(
@@ -162,25 +156,22 @@ def test_replies_are_scored_as_the_authors_do(folder: Path, reply: str, match: f
 def test_a_list_that_is_too_long_is_no_state(folder: Path) -> None:
     """A count for a string that is not there is not passed over."""
     task = published_named("procbench(number=4)", folder).task(0)
-    assert task.published is not None
     longer = {**task.truth, "counts_2": (*task.truth["counts_2"], 0)}  # type: ignore[misc]
-    assert task.published.score(longer) == {"sequential match": 0.0, "prefix accuracy": 0.5}
+    assert published_of(task).score(longer) == {"sequential match": 0.0, "prefix accuracy": 0.5}
 
 
 def test_a_run_that_stops_is_scored_by_its_prefix(folder: Path) -> None:
     """What was accepted before a run abstained counts."""
     task = published_named("procbench", folder).task(0)
-    assert task.published is not None
     reached = {"state_1": task.truth["state_1"]}
-    assert task.published.score(reached) == {"sequential match": 0.0, "prefix accuracy": pytest.approx(1 / 3)}
+    assert published_of(task).score(reached) == {"sequential match": 0.0, "prefix accuracy": pytest.approx(1 / 3)}
 
 
 def test_every_prefix_of_right_steps_is_a_prefix_of_the_states(family: FixedFamily) -> None:
     """No state that was reached is lost because the run stopped behind it."""
     task = family.task(0)
-    assert task.published is not None
     assert isinstance(family, ProcBench)
-    names, score = list(task.truth), task.published.score
+    names, score = list(task.truth), published_of(task).score
     parts = [{name: task.truth[name] for name in names[:count]} for count in range(len(names) + 1)]
     shares = [score(part)["prefix accuracy"] for part in parts]
     assert shares == sorted(shares)

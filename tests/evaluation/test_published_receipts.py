@@ -10,14 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from family_harness import run_arm
+from family_harness import check_arms, run_arm
 
 from stepguard import Guard
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.evaluation.published import published_named
-from stepguard.evaluation.simulated import SimulatedTasks
-from stepguard.testing import ScriptedBackend, ScriptedSteps, Slips
+from stepguard.testing import ScriptedBackend, ScriptedSteps
 
 pytestmark = pytest.mark.once
 
@@ -54,13 +53,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_every_arm_of_a_perfect_model_reads_every_receipt(folder: Path) -> None:
     """Whatever the date is written like, the guard accepts the right fields, and free text gives them."""
-    family = published_named("receipts", folder)
-    for seed, length in enumerate(family.lengths):
-        task = family.make(seed, length)
-        model = SimulatedTasks(slips=Slips.none()).for_task(task)
-        for arm in ("cot", "trace", "chunk", "guard"):
-            outcome = run_arm(arm, task, model)
-            assert (outcome.trace_right, outcome.authors) == (True, RIGHT), arm
+    check_arms(published_named("receipts", folder), ("cot", "trace", "chunk", "guard"), RIGHT)
 
 
 def test_what_does_not_stand_there_is_refused_and_what_does_may_be_wrong(folder: Path) -> None:
