@@ -10,17 +10,16 @@ from typing import Final
 from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
 from stepguard.auditing.surroundings import stands_alone_after
-from stepguard.language.attribution import another_answer, another_box, attributed_after
 from stepguard.language.retraction import (
     contrast_length,
     denied_next,
-    doubted_before,
     find_retractions,
     goes_back,
     supposed_next,
     taken_back_after,
     withdrawn_later,
 )
+from stepguard.language.understanding import Understanding
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
@@ -42,10 +41,12 @@ _MAX_WORDS: Final = 3
 _SET_AROUND: Final = re.compile(r"(?:[\s$*_)\]]|\\(?:checkmark|blacksquare|square|qed)\b)*")
 _IN_FRONT: Final = re.compile(
     r"(?:\\[A-Za-z]{1,20}|[-+/^%<>~\u2260\u221a\u00b1{\\]|(?<![*])\*|[0-9][.,]?|[A-Za-z][({]+|\b(?:minus|negative|than|under|over|above|below"
-    r"|twice|of|doubt|neq?|neg))[\s$_(]*\Z",
+    r"|twice|of|as|like|neq?|neg))[\s$_(]*\Z",
     re.IGNORECASE,
 )
 """What changes a number that stands behind it in a box."""
+_OF_ANSWERS: Final = re.compile(r"\b(?:box|answer|tag|form\w*|e\.g\.|theirs|hers|yours)", re.IGNORECASE)
+"""In front of a box, what tells whose it is, or how one is filled."""
 _REACH: Final = 160
 _LONGEST_REST: Final = 2000
 _DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
@@ -120,33 +121,38 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
                 kept[-1] = each
             continue
         kept.append(each)
-    kept = list(_asserted(kept, body))
+    kept = list(_asserted(kept, body, names.understanding))
     taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
     return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in kept]
 
 
-def _asserted(found: list[Stated], body: str) -> Iterator[Stated]:
+def _asserted(found: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
     """The answers that are meant as such: one that is denied has no value, and goes where another one was given."""
     given: Value | None = None
     for each in found:
-        if each.value is None or not _changed(each, body):
+        if each.value is None or not _changed(each, body, understanding):
             given = each.value if each.value is not None else given
             yield each
         elif given is None or given == each.value:
             yield replace(each, value=None, strict=False)
 
 
-def _changed(stated: Stated, body: str) -> bool:
+def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:
     """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
-    front = body[max(line, stated.start - _REACH) : stated.start]
-    if doubted_before(front) is not None or another_answer(front) or (stated.boxed and _boxed_otherwise(front)):
+    front = _CLOSED_TAG.sub("", body[max(line, stated.start - _REACH) : stated.start])
+    prose = stated.boxed and _OF_ANSWERS.search(front) is None
+    if understanding.unread_before(front, prose=prose) or (stated.boxed and _IN_FRONT.search(front)):
         return True
     if isinstance(stated.value, str | bool):
         return False
     value, rest = _parted(stated, body)
     near = rest[:_REACH]
-    if attributed_after(near) or denied_next(near) or supposed_next(near) or withdrawn_later(value, value + rest):
+    if understanding.unread_behind(near[contrast_length(value, near) :], prose=True) or withdrawn_later(
+        value, value + rest
+    ):
+        return True
+    if denied_next(near) or supposed_next(near):
         return True
     behind = body[stated.end : stated.end + _REACH]
     head, _, below = behind.lstrip(" *_$").partition("\n")
@@ -173,11 +179,6 @@ def _changed(stated: Stated, body: str) -> bool:
     if stands_alone_after(spaced) == "no" or taken_back_after(rest):
         return True
     return rest[:1] not in (".", "") and goes_back(rest)
-
-
-def _boxed_otherwise(front: str) -> bool:
-    front = _CLOSED_TAG.sub("", front)
-    return _IN_FRONT.search(front) is not None or another_box(front)
 
 
 def _parted(stated: Stated, body: str) -> tuple[str, str]:

@@ -67,7 +67,8 @@ class BranchingAuditor(Auditor):
         self._verdicts: list[StepAudit] = []
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        names = Names(self.places.steps.values(), inputs, numbered=False)
+        words = (self.procedure.name, *self.procedure.names)
+        names = Names(self.places.steps.values(), inputs, numbered=False, words=words)
         for alias, (name, _) in self.labels.aliases.items():
             names.give(alias, name)
         return names

@@ -15,7 +15,6 @@ from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.sides import compare, read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
-from stepguard.language.attribution import attributed_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.digits import format_exact
 from stepguard.language.expression_parsing import parse_expression
@@ -168,7 +167,7 @@ def disowned(entry: Entry, behind: str, names: Names) -> Entry:
     if entry.value is None or (step is not None and not step.type.numeric):
         return entry
     if (
-        attributed_after(behind)
+        names.understanding.unread_behind(behind[contrast_length(entry.value, behind) :], prose=entry.numbered)
         or denied_next(behind)
         or supposed_next(behind)
         or withdrawn_later(entry.value, entry.value + behind)

@@ -19,9 +19,8 @@ from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.documents.tables import Head
-from stepguard.language.attribution import heads_another
 from stepguard.language.currencies import compatible
-from stepguard.language.retraction import denied_next, doubted_before
+from stepguard.language.retraction import denied_next, supposes
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.steps import Step
 
@@ -66,6 +65,8 @@ _CHECKING: Final = re.compile(
     r"\W*(?:to |double.?|cross.?|sanity )?(?:check|verif|proof|prove|test|probe)\w*\b[^=\n:]{0,40}:", re.IGNORECASE
 )
 _CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
+_PARTING: Final = re.compile(r"[,;.)]|\band\b")
+"""What parts a claim from the one before it."""
 _REACH: Final = 200
 _UNNAMED_ANSWERS: Final = frozenset(
     ("answer", "answers", "final", "result", "results", "solution", "total", "output", "ans", "finalanswer", "so")
@@ -122,12 +123,28 @@ def read_entries(body: str, names: Names) -> list[Entry]:
 
 
 def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
-    """The claims, without the value where what follows says that it is false, old or another's."""
+    """The claims, without the value where a heading above or what follows says that it is false, old or another's."""
+    entries = list(_headed(entries, body, names))
     ends = [*(entry.start for entry in entries[1:]), len(body)]
     return [
         disowned(entry, body[entry.end : min(end, entry.end + _REACH)], names)
         for entry, end in zip(entries, ends, strict=False)
     ]
+
+
+def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
+    """The claims, without the value below a heading that is not understood, up to a blank line or the next heading."""
+    above = ""
+    at = below = 0
+    for start, end in Lines(body).spans():
+        line = body[start:end]
+        if "=" not in line and (heading := names.understanding.unread_heading(line)) is not None:
+            above, below = heading, at
+        elif line.isspace() and at > below:
+            above = ""
+        while at < len(entries) and entries[at].start < end:
+            yield _understood(entries[at], above)
+            at += 1
 
 
 def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:
@@ -156,13 +173,12 @@ def _without_echoes(found: list[Entry]) -> Iterator[Entry]:
     """
     named: dict[str, int] = {}
     for entry in found:
-        if entry.known and not entry.unread.startswith("#"):
+        if entry.known and not entry.numbered:
             named[entry.name] = min(named.get(entry.name, entry.start), 0 if entry.work else entry.start)
     for entry in found:
-        if not entry.unread.startswith("#"):
+        waits = named.get(entry.name, entry.start) >= entry.start and (entry.known or entry.value is not None)
+        if waits or not entry.numbered:
             yield entry
-        elif named.get(entry.name, entry.start) >= entry.start and (entry.known or entry.value is not None):
-            yield replace(entry, unread=entry.unread[1:])
 
 
 def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
@@ -205,6 +221,7 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
             anchors.append((found, name, True))
     if not anchors:
         yield from _aimed(body, begin, end, names)
+    reached, label = begin, ""
     for at, (found, name, known) in enumerate(anchors):
         stop = anchors[at + 1][0].start() if at + 1 < len(anchors) else end
         if (
@@ -220,18 +237,27 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
         entry = read_claim(body, content, stop, names, names.steps.get(name))
         if not known and (entry.value is None or not (entry.work or names.like_a_step(name))):
             continue
-        entry = _doubted(entry, body[max(line_start, found.start() - 100) : found.start()])
+        front = body[reached : found.start()]
+        if reached > begin and (parting := _PARTING.search(front)) is not None:
+            front = front[parting.end() :]
+        strange = label or names.understanding.unread_before(_unquoted(front, body[found.end("name")]))
+        label = strange if strange.endswith(":") and reached == begin else label
+        entry = _understood(entry, strange)
+        reached = entry.end
         yield replace(entry, name=name, known=known, start=found.start())
 
 
-def _doubted(entry: Entry, said: str) -> Entry:
-    """A claim without its value where the words in front deny it, or only suppose it."""
-    doubt = doubted_before(said)
-    if doubt is None or entry.value is None:
+def _unquoted(front: str, behind: str) -> str:
+    """What stands in front of a name, without the mark that opens the quotes around that name alone."""
+    return front[:-1] if front.endswith('"') and behind == '"' else front
+
+
+def _understood(entry: Entry, strange: str) -> Entry:
+    """A claim without its value where there are words in front that are not understood as the writer's own."""
+    if not strange or entry.value is None:
         return entry
-    doubted = entry.value if doubt == "supposed" else None
-    shown = f"{said[-60:].strip()} {entry.value}"
-    return replace(entry, value=None, work=(), unread=shown, doubt=doubt, doubted=doubted)
+    doubted = entry.value if supposes(strange) else None
+    return replace(entry, value=None, work=(), unread=f"{strange} {entry.value}", doubt="unread", doubted=doubted)
 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
@@ -242,7 +268,9 @@ def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
         assert name is not None
         entry = read_claim(body, aims[0].end(), end, names, names.steps[name], leading=True)
         if entry.value is not None:
-            entry = _doubted(entry, body[aims[0].end() : body.index("=", aims[0].end())][-100:])
+            between = re.split(r"[0-9=]", body[aims[0].end() : end], maxsplit=1)[0]
+            front = f"{body[begin : aims[0].start()]}{aims[0][0]}{between}"
+            entry = _understood(entry, names.understanding.unread_before(front))
             yield replace(entry, name=name, start=aims[0].start())
 
 
@@ -273,7 +301,7 @@ def _introduced(body: str, begin: int, found: re.Match[str], *, first: bool) -> 
 
 
 def _positional(body: str, begin: int, end: int, number: int, names: Names) -> Entry | None:
-    """The claim of a numbered line that names no step; marked, since names go before numbers."""
+    """The claim of a numbered line that names no step."""
     name = names.numbered(number)
     if number == 0:
         return None
@@ -282,19 +310,20 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
     found = Entry(name or f"step {number}", name is not None, begin, end)
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
-        claim = _doubted(claim, re.split("[0-9=\u2248]", text, maxsplit=1)[0][-100:])
+        front = re.split("[0-9=\u2248]", text, maxsplit=1)[0]
+        claim = _understood(claim, names.understanding.unread_before(front, prose=True))
     elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
         value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
         claim = replace(found, value=value, end=stop)
+        claim = _understood(claim, names.understanding.unread_before(text[: result.start("value")], prose=True))
     elif step is not None and not step.type.numeric and text.strip():
         claim = read_words(body, begin, end, found, step.type)
     else:
         claim = found
     shown = claim.unread or ("" if claim.value else text.strip()[:60])
-    doubt = None if claim.doubt == "unread" else claim.doubt
-    return replace(claim, name=found.name, known=found.known, start=begin, unread=f"#{shown}", doubt=doubt)
+    return replace(claim, name=found.name, known=found.known, start=begin, unread=shown, numbered=True)
 
 
 def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int]]:
@@ -344,7 +373,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
         return heads, None
     below = heads[at + 1 : at + 1 + len(columns)]
     titles = [set(re.findall(r"[\w-]+", head.lower())) for head in below]
-    others = {column for column, head in enumerate(below) if heads_another(head)}
+    others = {column for column, head in enumerate(below) if not names.understanding.is_own_head(head)}
     own = [column for column in range(len(columns)) if column not in others]
     if not own:
         return heads, None

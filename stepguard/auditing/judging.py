@@ -53,7 +53,7 @@ class Auditor:
         self.entries = self._entries()
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        return Names(self.steps, inputs)
+        return Names(self.steps, inputs, words=(self.procedure.name, *self.procedure.names))
 
     def _written(self, text: str) -> str:
         """The text that is read, of the same length."""

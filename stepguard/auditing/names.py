@@ -10,8 +10,9 @@ from typing import Final
 from stepguard.errors import ExpressionError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import RESERVED, Name, Number
-from stepguard.language.retraction import Doubt, doubted_before, taken_back_after
+from stepguard.language.retraction import Doubt
 from stepguard.language.typeset import as_expression
+from stepguard.language.understanding import Understanding
 from stepguard.procedure.steps import Step
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
@@ -21,7 +22,6 @@ _ASIDE: Final = re.compile(
     r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?%"
 )
 """An amount, a currency or a percentage in a label: in brackets, or beside its words."""
-_AMOUNT: Final = re.compile(r"[0-9][0-9.,]*|[%()\[\]]")
 _FILLING: Final = re.compile(r"^\W*(?:(?:so|then|thus|and),? )?(?:the|our|my)\b|\b(?:of|rate)\b", re.IGNORECASE)
 
 
@@ -39,6 +39,7 @@ class Entry:
         unread: what stands there where no value can be read.
         doubt: whether it is denied, or only supposed, or a number that cannot be read; it has no value then.
         doubted: the value of a supposition, or of a sentence that says more of it.
+        numbered: whether a number stands for the name of the step.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Entry:
     unread: str = ""
     doubt: Doubt | None = None
     doubted: str | None = None
+    numbered: bool = False
 
 
 class Names:
@@ -59,9 +61,15 @@ class Names:
         steps: the steps.
         inputs: the names of the inputs.
         numbered: whether a number may stand for a step.
+        words: further texts of the procedure, whose words are understood in front of a claim.
+
+    Attributes:
+        understanding: what is understood around claims.
     """
 
-    def __init__(self, steps: Iterable[Step], inputs: Iterable[str], *, numbered: bool = True) -> None:
+    def __init__(
+        self, steps: Iterable[Step], inputs: Iterable[str], *, numbered: bool = True, words: Iterable[str] = ()
+    ) -> None:
         self.steps: dict[str, Step] = {}
         order: list[str] = []
         for step in steps:
@@ -69,6 +77,8 @@ class Names:
                 order.append(step.id)
             self.steps[step.id] = step
         self.inputs = frozenset(inputs)
+        told = [text for step in self.steps.values() for text in (step.id, step.instruction or "", step.formula or "")]
+        self.understanding = Understanding.of((*told, *self.inputs, *words))
         self._exact = {*self.steps, *self.inputs}
         folded: dict[str, str | None] = {}
         for name in self._exact:
@@ -104,8 +114,7 @@ class Names:
         words, asides = _ASIDE.subn(" ", written)
         if not asides:
             return None
-        remarks = [found[0] for found in _ASIDE.finditer(written)]
-        if any(doubted_before(_AMOUNT.sub(" ", each)) or taken_back_after(each) for each in remarks):
+        if any(self.understanding.unread(found[0]) for found in _ASIDE.finditer(written)):
             return None
         return self.find("_".join(_FILLING.sub("", words).strip(" *_-,").split()))
 

@@ -18,9 +18,8 @@ from stepguard.auditing.claims import disowned, read_claim
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.lenient import last_side, read_bare
 from stepguard.auditing.names import Entry, Names
-from stepguard.language.attribution import heads_another
 from stepguard.language.currencies import SIGNS
-from stepguard.language.retraction import denied_next, set_aside
+from stepguard.language.retraction import denied_next
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
@@ -92,8 +91,9 @@ def read_trace(text: str, names: Names) -> Trace | None:
             continue
         if reader.count > before:
             spans.append((start, end))
-            front = _FENCE_LINE.sub("", text[max(at, start - _REACH) : start])
-            if set_aside(front) or denied_next(_FENCE_LINE.sub("", text[end : end + _REACH])):
+            front = _FENCE_LINE.sub("", text[at:start]).rstrip().rpartition("\n")[2]
+            behind = _FENCE_LINE.sub("", text[end : end + _REACH])
+            if names.understanding.unread_before(front) or denied_next(behind):
                 reader.withdraw(before, finals)
         at = end
     if not reader.count:
@@ -203,7 +203,7 @@ class _Reader:
             elif isinstance(value, JsonObject | list):
                 before, final = self.count, len(self.final)
                 self.value(value_at, depth + 1)
-                if heads_another(key[:80]):
+                if not self.names.understanding.is_own_head(key[:80]):
                     self.withdraw(before, final)
             elif name is None and (self.names.like_a_step(key) or number is not None):
                 self._claim(key, value, key_at, end, known=False)

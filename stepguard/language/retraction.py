@@ -1,8 +1,9 @@
-"""Words by which a writer denies, supposes or takes back what stands beside them.
+"""Words by which a writer denies, supposes or takes back what stands beside them, where any other words may stand, too.
 
 One reader for replies, transcripts and answers. They differ in where a word counts: a whole entry of a reply takes
-something back wherever such a word stands in it (`retracts`), a transcript only where it begins a clause
-(`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it.
+something back wherever such a word stands in it (`retractions_in`), a transcript only where it begins a clause
+(`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it. Right in front of a claim and
+in a remark behind it `stepguard.language.understanding` decides, by what it understands.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Iterator
 from typing import Final, Literal
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.attribution import attributed_before
 
 Doubt = Literal["denied", "supposed", "unread"]
 """Whether a claim is denied, or only supposed, or cannot be read."""
@@ -49,7 +49,7 @@ _DENYING: Final = frozenset((
     "not", "never", "cannot", "nor", "neither", "nobody", "none", "expected", "reference", "maybe", "perhaps", "might",
     "wrong", "incorrect", "false", "nicht", "kein", "keine", "falsch", "pas", "faux", "fausse", "incorrecto", "falso",
     "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly", "unlike", "contrary",
-    "hardly",
+    "hardly", "say", "says", "said", "claim", "claims", "claimed", "told", "wrote", "example",
 ))  # fmt: skip
 _ASKING: Final = frozenset(
     ["is", "are", "was", "were", "does", "did", "can", "could", "should", "would", "may", "might", "had"]
@@ -57,6 +57,11 @@ _ASKING: Final = frozenset(
 """What begins a question, and no claim."""
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
+_SUPPOSED: Final = lazy_pattern(
+    r"\b(?:if|unless|whether|when(?:ever)?|once|until|till|while|provided|providing|(?:as|so) (?:long|soon) as|in case"
+    r"|on condition|suppos\w*|assum\w*|imagin\w*|pretend\w*|hypothe\w*)\b",
+    re.IGNORECASE,
+)
 _CONDITION: Final = lazy_pattern(
     r"\b(?:when(?:ever)?|once|until|till|while|provided|providing|(?:as|so) (?:long|soon) as|in case|on condition)"
     r"(?: that)?(?: the| my)? *\Z",
@@ -76,28 +81,6 @@ _CALLED_FALSE: Final = lazy_pattern(
     r"|[\u274c\u2717\u2718]\ufe0f? *\Z",
     re.IGNORECASE,
 )
-_FORBIDDEN: Final = lazy_pattern(
-    r"(?:^|[.!?;,:(\n]) *[*_>#]{0,3} *(?:(?:do not|don['\u2019]t|never|please ignore|ignore|disregard|not)"
-    r" (?:use|answer|reply|send|take|copy|trust|return|output|this|that|it|the (?:following|answer))"
-    r"|(?:(?:the|an?|my|your) )?(?:previous|old|earlier|former|outdated|bad|example|sample)"
-    r"(?= [^.!?;:\n]{0,20}\Z)|(?:nicht|ne pas|no|non) (?:\w{1,9} )?(?:verwende|benutze|utilis|usar|use |usare)"
-    r"|(?:rejected|discarded|incorrecto|incorrecte?|(?:zum )?beispiel|(?:par )?exemple|(?:por )?ejemplo)\b)"
-    r"[^.!?;:\n]{0,40}\Z|(?:[\u274c\u2717\u2718]|\u9519\u8bef|\u4e0d\u8981\u7528|\u9593\u9055\u3044)\s*\Z",
-    re.IGNORECASE,
-)
-_TEMPLATE: Final = lazy_pattern(
-    r"(?:^|[.!?\n]) *[*_>#]{0,3} *(?:the |an? )?(?:(?:output|response|reply|answer|required) )?"
-    r"(?:format|schema|structure|skeleton|shape|syntax|layout)\Z|\bjson schema\Z"
-    r"|\b(?:something like|such as|should (?:look|be) like(?: this)?"
-    r"|(?:format|schema|structure|template|skeleton|shape) (?:is|was|looks like)(?: this)?)\Z",
-    re.IGNORECASE,
-)
-_COMMENTED: Final = lazy_pattern(
-    r"^[ \t]*(?:(?://|/\*|--(?!-)|;|%|\.\.|REM\b|\"\"\"|\'\'\')[^\n]*|#+[ \t]*|#(?!#)[^\n#]{1,60}:[ \t]*)\Z"
-    r"|/\*(?:(?!\*/)[\s\S])*\Z",
-    re.MULTILINE,
-)
-"""In front of an answer, what makes it a comment."""
 _CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
 _WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
 _SENTENCE: Final = lazy_pattern(r"(?<!\bvs)(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
@@ -169,31 +152,13 @@ def find_retractions(text: str) -> Iterator[tuple[int, int, str]]:
     return ((*found.span("phrase"), found["phrase"]) for found in _BEGINNING_A_CLAUSE.finditer(text))
 
 
-def called_false(said: str) -> bool:
-    """Whether the words right in front of an answer call it false, forbid its use, or say that it is an example.
-
-    Args:
-        said: what stands in front, as far as it matters.
-    """
-    label = said.rstrip(" \t\r\n*_`:\uff1a")
-    return any(pattern.search(text) for pattern, text in (
-        (_CALLED_FALSE, label), (_FORBIDDEN, label), (_TEMPLATE, label),
-    )) or attributed_before(f"{label}:")  # fmt: skip
-
-
-def set_aside(front: str) -> bool:
-    """Whether words in front of an object of JSON deny it, call it another's or an example, or make it a comment."""
-    words = front.strip()
-    return called_false(words) or doubted_before(words) is not None or _COMMENTED.search(front) is not None
-
-
 def doubted_before(said: str) -> Doubt | None:
-    """Whether the last clause in front of a claim denies it, or only supposes it, or a label says that it is another's.
+    """Whether the last clause in front of a claim denies it, reports it of another, or only supposes it.
 
     Args:
         said: what stands in front, as far as it matters.
     """
-    if _CALLED_FALSE.search(said) or attributed_before(said):
+    if _CALLED_FALSE.search(said):
         return "denied"
     clause = _CLAUSE.split(said.lower())[-1]
     words = _WORD.findall(clause)
@@ -204,6 +169,11 @@ def doubted_before(said: str) -> Doubt | None:
     if _CONDITION.search(said) or any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words):
         return "supposed"
     return None
+
+
+def supposes(said: str) -> bool:
+    """Whether words say under which condition something holds: what they suppose may have been claimed before."""
+    return _SUPPOSED.search(said) is not None
 
 
 def denied_before(text: str, start: int) -> bool:

@@ -13,9 +13,10 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
-from stepguard.language.retraction import denied_next, find_retractions, set_aside
+from stepguard.language.retraction import find_retractions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
+from stepguard.language.understanding import Understanding
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
 MAX_REPLY: Final = 2_000_000
@@ -28,17 +29,9 @@ _INTERESTING = lazy_pattern(r"[\"{}\[\]]")
 _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
-_REACH: Final = 120  # what is said of an object stands near it
-_CALLED_WRONG: Final = lazy_pattern(
-    r"\A\s*(?:[?\u274c\u2717\u2718]|(?:\(|<-|//|#|\^)\s*(?:wrong|incorrect|false)\b"
-    r"|(?:is|was|looks|seems|would be|may be|might be) (?:\w{1,12} )?(?:wrong|incorrect|false|mistaken|not)\b"
-    r"|isn['\u2019]t\b)"
-    r"|(?:^|[.!?;,]\s)\s{0,9}(?!nothing|none|neither|no\b|what|which)\w{1,30} (?:is|was) (?:wrong|incorrect)\b"
-    r"|\b(?:das|es|dies) (?:ist|war) falsch\b|\bc['\u2019]est faux\b|\beso es (?:incorrecto|falso)\b"
-    r"|(?:^|[.!?]\s)no[,:;] [a-z]\w{0,30} ?=",
-    re.IGNORECASE | re.MULTILINE,
-)
 _POLITE: Final = lazy_pattern(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
+_MARKUP: Final = lazy_pattern(r"<\|[^<>|\n]{1,60}\|>(?:assistant\b)?|</?[A-Za-z][^<>\n]{0,99}>|\\[A-Za-z]{1,20}")
+_CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -120,6 +113,7 @@ def _search(spoken: str, ids: list[str]) -> SearchResult:
     full: list[JsonObject] = []
     partial: list[JsonObject] = []
     spans: list[tuple[int, int]] = []
+    others: list[tuple[int, int]] = []
     broken = ""
     at = groups = 0
     while (start := _GROUP.search(spoken, at)) is not None:
@@ -137,18 +131,23 @@ def _search(spoken: str, ids: list[str]) -> SearchResult:
             broken = broken or why
             if end is None:
                 break
+            others.append((start.start(), end))
             at = end
             continue
+        others.append((start.start(), at))
         for each in value if isinstance(value, list) else [value]:
             if isinstance(each, JsonObject) and not asked.isdisjoint(each):
                 spans.append((start.start(), at))
+                others = others[:-1] if others[-1:] == spans[-1:] else others
                 (full if asked <= each.keys() else partial).append(each)
     if full or partial:
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-        if isinstance(answer, JsonObject) and (words := _taken_back(spoken, spans)) is not None:
-            return Deviation("self_correction", None, f"the words around the answer take it back: {shorten(words)!r}")
+        taken_back = _taken_back(_blanked(spoken, others), spans, asked)
+        if isinstance(answer, JsonObject) and taken_back is not None:
+            why = "the words around the answer take it back, or are not understood"
+            return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
         return answer
     ignored = "the endpoint may ignore the response format"
     if groups == 0:
@@ -157,17 +156,29 @@ def _search(spoken: str, ids: list[str]) -> SearchResult:
     return NoObject(Deviation("malformed", None, f"{broken}; {reason}" if broken else reason))
 
 
-def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
-    """The words outside of the answers that strike one out, call it false or take it back; None if none do."""
+def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
+    """A text of the same length without what stands at some places."""
+    pieces: list[str] = []
+    at = 0
+    for start, end in spans:
+        pieces += (text[at:start], " " * (end - start))
+        at = end
+    return "".join((*pieces, text[at:]))
+
+
+def _taken_back(spoken: str, spans: list[tuple[int, int]], asked: frozenset[str]) -> str | None:
+    """The words around the answers that strike one out, take it back or are not understood; None if there are none."""
+    understanding = Understanding.of(asked)
     pieces: list[str] = []
     end = 0
     for start, behind in spans:
         if start < end:
             continue  # of the same list
         front = spoken[end:start]
-        words = _FENCE_LINE.sub("", front[-_REACH:])
-        if set_aside(words):
-            return words.strip()
+        words = _MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
+        line = words.strip("\0 \t\r\n").rpartition("\n")[2]
+        if line[-1:] in ("#", ";") or (line := understanding.unread_before(line)):
+            return line
         pieces += (front, "x" * (behind - start))
         end = behind
     rest = _FENCE_LINE.sub(lambda line: " " * len(line[0]), "".join(pieces) + spoken[end:])
@@ -178,10 +189,8 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]]) -> str | None:
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
     last = rest[end:]
-    if (marked := _CALLED_WRONG.search(last)) is not None:
-        return marked[0].strip()
-    if denied_next(last):
-        return last.strip()
+    if words := understanding.unread_sentence(_MARKUP.sub(" ", last.replace("\0", " "))):
+        return words
     phrases = (phrase for at, _, phrase in find_retractions(last) if not _POLITE.match(last, at))
     return next(phrases, None)
 

@@ -293,8 +293,8 @@ def test_what_is_anothers_or_withdrawn_is_no_right_step(line: str) -> None:
 @all_rows(
     "line",
     [
-        *("First, t1 = 6 * 7 = 42", "Books sold: t1 = 42", "Book value: t1 = 42", "Student fee: t1 = 6 * 7 = 42"),
-        *("t1 = 42 (from x and y)", "t1 = 42 (using the formula from the book)", "> t1 = 42", "t1 = 42 (correct)"),
+        *("First, t1 = 6 * 7 = 42", "Units sold: t1 = 42", "Net value: t1 = 42", "Delivery fee: t1 = 6 * 7 = 42"),
+        *("t1 = 42 (from x and y)", "t1 = 42 (using the formula above)", "> t1 = 42", "t1 = 42 (correct)"),
         *("t1 = 42. This is true.", "t1 = 42. That was easy.", "t1 = 42\nThis is not a prime.", "Let's see: t1 = 42"),
         *("My answer for step 1: t1 = 42", "t1 = 42 (see above)", "According to the formula, t1 = 42", "So t1 = 42"),
     ],
