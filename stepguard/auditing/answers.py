@@ -142,7 +142,10 @@ def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:
     line = body.rfind("\n", 0, stated.start) + 1
     front = _CLOSED_TAG.sub("", body[max(line, stated.start - _REACH) : stated.start])
     prose = stated.boxed and _OF_ANSWERS.search(front) is None
-    if understanding.unread_before(front, prose=prose) or (stated.boxed and _IN_FRONT.search(front)):
+    above = body[max(0, line - _REACH) : line].rstrip().rpartition("\n")[2]
+    if understanding.unread_heading(above) or understanding.unread_before(front, prose=prose):
+        return True
+    if stated.boxed and _IN_FRONT.search(front):
         return True
     if isinstance(stated.value, str | bool):
         return False

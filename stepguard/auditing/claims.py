@@ -15,12 +15,12 @@ from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.sides import compare, read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
+from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.digits import format_exact
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
 from stepguard.language.retraction import (
-    Doubt,
     contrast_length,
     denied_next,
     goes_back,
@@ -153,7 +153,7 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
             if not final and _UNITS_ONLY.fullmatch(body, stop, last):
                 other = read_value(body, *bounds[number + 1], names, kind)[0]
                 if other is not None and read_bare(kind, other) != read_bare(kind, value):
-                    return replace(entry, unread=f"{value} and {other}", doubt="unread", end=stop)
+                    return replace(entry, unread=f"{value} and {other}", doubt=True, end=stop)
             return replace(entry, work=tuple(work), value=value, end=stop)
         if final or (number and not leading):
             shown = side[:60]
@@ -166,14 +166,11 @@ def disowned(entry: Entry, behind: str, names: Names) -> Entry:
     step = names.steps.get(entry.name)
     if entry.value is None or (step is not None and not step.type.numeric):
         return entry
-    if (
-        names.understanding.unread_behind(behind[contrast_length(entry.value, behind) :], prose=entry.numbered)
-        or denied_next(behind)
-        or supposed_next(behind)
-        or withdrawn_later(entry.value, entry.value + behind)
-    ):
-        shown = f"{entry.value} {behind.strip()[:60]}"
-        return replace(entry, value=None, work=(), unread=shown, doubt="denied")
+    remark = names.understanding.unread_behind(behind[contrast_length(entry.value, behind) :], prose=entry.numbered)
+    if remark:
+        return entry.without_value(f"what is said behind it, {shorten(remark)!r}, is not understood")
+    if denied_next(behind) or supposed_next(behind) or withdrawn_later(entry.value, entry.value + behind):
+        return entry.without_value(f"it is taken back behind it: {shorten(behind.strip())!r}")
     return entry
 
 
@@ -200,7 +197,7 @@ def _unfinished(entry: Entry, work: list[str]) -> Entry:
     if len(work) > 1 and entry.unread and not goes_on and _is_number(work[-1]):
         return replace(entry, work=tuple(work[:-1]), value=work[-1], unread="")
     said = bool(entry.unread and work) and _is_number(work[-1])  # t1 = 20 is not clear
-    doubt: Doubt | None = "unread" if said or _BEGINS_WITH_NUMBER.match(entry.unread) else None
+    doubt = said or _BEGINS_WITH_NUMBER.match(entry.unread) is not None
     doubted = work[-1] if said and not goes_on else None
     return replace(entry, work=tuple(work), doubt=doubt, doubted=doubted)
 

@@ -18,6 +18,7 @@ from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
+from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
 from stepguard.language.retraction import denied_next, supposes
@@ -133,17 +134,13 @@ def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
 
 
 def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
-    """The claims, without the value below a heading that is not understood, up to a blank line or the next heading."""
-    above = ""
-    at = below = 0
+    """The claims, without the value below a heading that is not understood, up to the next one."""
+    above, at = "", 0
     for start, end in Lines(body).spans():
-        line = body[start:end]
-        if "=" not in line and (heading := names.understanding.unread_heading(line)) is not None:
-            above, below = heading, at
-        elif line.isspace() and at > below:
-            above = ""
+        if (heading := names.understanding.unread_heading(body[start:end])) is not None:
+            above = heading
         while at < len(entries) and entries[at].start < end:
-            yield _understood(entries[at], above)
+            yield _understood(entries[at], above, "the words of the heading above")
             at += 1
 
 
@@ -252,12 +249,11 @@ def _unquoted(front: str, behind: str) -> str:
     return front[:-1] if front.endswith('"') and behind == '"' else front
 
 
-def _understood(entry: Entry, strange: str) -> Entry:
+def _understood(entry: Entry, words: str, where: str = "the words in front") -> Entry:
     """A claim without its value where there are words in front that are not understood as the writer's own."""
-    if not strange or entry.value is None:
+    if not words:
         return entry
-    doubted = entry.value if supposes(strange) else None
-    return replace(entry, value=None, work=(), unread=f"{strange} {entry.value}", doubt="unread", doubted=doubted)
+    return entry.without_value(f"{where}, {shorten(words)!r}, are not understood", supposed=supposes(words))
 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
@@ -390,11 +386,11 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     start = row[at][0]
     start += len(body[start : row[at][1]]) - len(body[start : row[at][1]].lstrip())
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
-    if entry.value is not None and step is not None and value_at < len(below) and _in_another(below[value_at], step):
-        entry = replace(entry, value=None, work=(), unread=f"{entry.value} {below[value_at]}"[:60], doubt="unread")
+    if step is not None and value_at < len(below) and _in_another(below[value_at], step):
+        entry = entry.without_value(f"its column is {shorten(below[value_at])!r}")
     remarks = (texts[at + 1 + column] for column in others if not titles[column] & FAULTS)
-    if entry.value is not None and any(denied_next(f"\n{remark}") for remark in remarks):
-        entry = replace(entry, value=None, work=(), unread=f"{entry.value} {texts[-1]}"[:60], doubt="denied")
+    if any(denied_next(f"\n{remark}") for remark in remarks):
+        entry = entry.without_value("another column of its row denies it")
     return heads, entry
 
 

@@ -197,9 +197,8 @@ class Auditor:
         base = replace(base, place=place, claimed=entry.value, verdict="not_judged")
         if judge.read(entry) is None:
             shown = entry.value or entry.unread
-            reason = (
-                f"no value of type {step.type} can be read from {shorten(shown)!r}" if shown else "no value is given"
-            )
+            unread = f"no value of type {step.type} can be read from {shorten(shown)!r}"
+            reason = entry.strange or (unread if shown else "no value is given")
             return replace(base, reason=reason)
         ruling = judge.judge(entry, self.true)
         if ruling.passed:

@@ -10,7 +10,6 @@ from typing import Final
 from stepguard.errors import ExpressionError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import RESERVED, Name, Number
-from stepguard.language.retraction import Doubt
 from stepguard.language.typeset import as_expression
 from stepguard.language.understanding import Understanding
 from stepguard.procedure.steps import Step
@@ -40,6 +39,7 @@ class Entry:
         doubt: whether it is denied, or only supposed, or a number that cannot be read; it has no value then.
         doubted: the value of a supposition, or of a sentence that says more of it.
         numbered: whether a number stands for the name of the step.
+        strange: what around it keeps it from being read, as a reason.
     """
 
     name: str
@@ -49,9 +49,17 @@ class Entry:
     work: tuple[str, ...] = ()
     value: str | None = None
     unread: str = ""
-    doubt: Doubt | None = None
+    doubt: bool = False
     doubted: str | None = None
     numbered: bool = False
+    strange: str = ""
+
+    def without_value(self, reason: str, *, supposed: bool = False) -> Entry:
+        """The claim as one that is not read for a reason; unchanged where it has no value."""
+        if self.value is None:
+            return self
+        doubted = self.value if supposed else None
+        return replace(self, value=None, work=(), unread=self.value, doubt=True, doubted=doubted, strange=reason)
 
 
 class Names:
@@ -168,7 +176,7 @@ def joined(step: Step, entries: list[Entry]) -> list[Entry]:
         if each.value is not None:
             found.append(each if not work or each.work else replace(each, work=work))
             work = ()
-        elif each.doubt is None:
+        elif not each.doubt:
             work += each.work
         elif found and (each.doubted is None or each.doubted != found[-1].value):
             found.append(each)

@@ -93,11 +93,8 @@ def _row(
         if name is None or _NOTHING.match(text):
             continue
         claim = read_claim(body, first, last, names, names.steps[name])
-        if claim.value is not None and (heads.contested or denied):
-            shown = (
-                f"{claim.value}, which another column takes back" if denied else f"{claim.value} in one of its columns"
-            )
-            claim = replace(claim, value=None, work=(), unread=shown, doubt="denied" if denied else "unread")
+        if denied or heads.contested:
+            claim = claim.without_value("another column takes it back" if denied else "it stands in one of its columns")
         yield replace(claim, name=(labels.alias(name, label) if label else None) or name, known=True, start=first)
 
 

@@ -18,6 +18,7 @@ from stepguard.auditing.claims import disowned, read_claim
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.lenient import last_side, read_bare
 from stepguard.auditing.names import Entry, Names
+from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import SIGNS
 from stepguard.language.retraction import denied_next
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
@@ -93,8 +94,10 @@ def read_trace(text: str, names: Names) -> Trace | None:
             spans.append((start, end))
             front = _FENCE_LINE.sub("", text[at:start]).rstrip().rpartition("\n")[2]
             behind = _FENCE_LINE.sub("", text[end : end + _REACH])
-            if names.understanding.unread_before(front) or denied_next(behind):
-                reader.withdraw(before, finals)
+            if words := names.understanding.unread_before(front):
+                reader.withdraw(before, finals, f"the words in front, {shorten(words)!r}, are not understood")
+            elif denied_next(behind):
+                reader.withdraw(before, finals, f"it is taken back behind it: {shorten(behind.strip())!r}")
         at = end
     if not reader.count:
         return None
@@ -123,12 +126,9 @@ class _Reader:
         """How much was found."""
         return len(self.entries)
 
-    def withdraw(self, first: int, final: int) -> None:
+    def withdraw(self, first: int, final: int, reason: str) -> None:
         """Take the value from the claims and answers that came since: what stands around them denies it."""
-        self.entries[first:] = [
-            replace(each, value=None, work=(), unread=each.value or each.unread, doubt="denied")
-            for each in self.entries[first:]
-        ]
+        self.entries[first:] = [each.without_value(reason) for each in self.entries[first:]]
         del self.final[final:]
 
     def members(self, start: int) -> Iterator[tuple[str, object, int, int, int]]:
@@ -204,7 +204,7 @@ class _Reader:
                 before, final = self.count, len(self.final)
                 self.value(value_at, depth + 1)
                 if not self.names.understanding.is_own_head(key[:80]):
-                    self.withdraw(before, final)
+                    self.withdraw(before, final, f"the key above, {shorten(key)!r}, is not understood")
             elif name is None and (self.names.like_a_step(key) or number is not None):
                 self._claim(key, value, key_at, end, known=False)
 
@@ -244,7 +244,7 @@ class _Reader:
         steps = [name for name in names if name in self.names.steps]
         if len(steps) > 1:  # which of them is meant cannot be told
             self.entries += [
-                Entry(name, True, start, end, unread=f"named {' and '.join(steps)}", doubt="denied") for name in steps
+                Entry(name, True, start, end, unread=f"named {' and '.join(steps)}", doubt=True) for name in steps
             ]
             return True
         name = steps[0] if steps else None if names else numbered
@@ -277,7 +277,7 @@ class _Reader:
         kind = NUMBER if step is None else step.type
         values = {read_bare(kind, self._read(name, each).value or "") for each in results}
         if len(results) > 1 and (len(values) > 1 or None in values):
-            return Entry(name, True, 0, 0, unread=" and ".join(results), doubt="unread")
+            return Entry(name, True, 0, 0, unread=" and ".join(results), doubt=True)
         return self._read(name, " = ".join([*sides, *results[:1]]))
 
     def _read(self, name: str, shown: str) -> Entry:

@@ -25,44 +25,44 @@ def _set(words: str) -> frozenset[str]:
 
 _GRAMMAR: Final = _set(
     """
-    a an the this that these those it its i we me my mine us our ours ourselves here there where which what how
-    is are was were be been being am has have had having do does did done will shall can must going
-    to of in on at by for from with into onto out up down over under above below around about between among within
-    through along per via than as and also too both while when whenever once after before until during since because
-    x y z n i j k so thus hence therefore then now again already still just simply only directly exactly first firstly second
-    secondly third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all
-    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th
-    i've i'm i'll i'd we've we're we'll we'd let's it's that's here's there's what's
+    a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is are
+    was were be been being am has have had having do does did done will shall can must going to of in on at by for
+    from with into onto out up down over under above below around about between among within through along per via
+    than as and also too both while when whenever once after before until during since because x y z n i j k so thus
+    hence therefore then now again already still just simply only directly exactly first firstly second secondly third
+    thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two three
+    four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
+    twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll i'd we've
+    we're we'll we'd let's it's that's here's there's what's
     """
 )
 _NOUNS: Final = _set(
     """
-    step part line number value result answer solution output total variable figure term side calculation
-    computation equation formula expression operation operand arithmetic math mathematics algebra order way time
-    procedure process method approach task problem instruction reasoning explanation working breakdown overview
-    summary conclusion recap detail json object markdown code block table row column list text field reply response
-    token request power base parenthesis parentheses bracket box boxed tag integer decimal fraction digit place
-    input point course addition subtraction multiplication division rounding nearest whole rest half third quarter fourth twice thrice hand
+    step part line number value result answer solution output total variable figure term side calculation computation
+    equation formula expression operation operand arithmetic math mathematics algebra order way time procedure process
+    method approach task problem instruction reasoning explanation working breakdown overview summary conclusion recap
+    detail json object markdown code block table row column list text field reply response token request power base
+    parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
+    execution addition subtraction multiplication division rounding nearest whole rest half third quarter fourth twice thrice hand
     """
 )
 _ADJECTIVES: Final = _set(
     """
     equal more less fewer larger smaller greater lower higher longer shorter remaining whole new own same current
     corresponding respective intermediate individual overall altogether combined separate single additional extra
-    simple easy straightforward exact necessary full complete net gross annual monthly weekly daily hourly flat fixed ready good great well
-    ok okay alright yes sure hello hi thanks easily clearly obviously evidently
-    quickly carefully accordingly together even odd true
+    simple easy straightforward exact necessary full complete net gross annual monthly weekly daily hourly flat fixed
+    ready good great well ok okay alright yes sure hello hi thanks easily clearly obviously evidently quickly
+    carefully accordingly together even odd true
     """
 )
 _ACTIONS: Final = _set(
     """
     be equal become give get yield make mean obtain compute calculate determine evaluate work derive know call write
-    set define update round start begin continue proceed move go come take use plug substitute apply keep carry execute
-    perform complete finish do show provide present list contain summarize need want ask request require follow
-    simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave got taken
-    took kept found knew known wrote written began begun came went done shown told note remember recall see include
-    exclude conclude instruct help hope please fill fulfil represent correspond refer
+    set define update round start begin continue proceed move go come take use plug substitute apply keep carry
+    execute perform complete finish do show provide present list contain summarize need want ask request require
+    follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
+    got taken took kept found knew known wrote written began begun came went done shown told note remember recall see
+    include exclude conclude instruct help hope please fill fulfil represent correspond refer
     """
 )
 _REMARKS: Final = _set("correct right verified checked exact check checks checking verification proof")
@@ -81,8 +81,12 @@ _OPERATIONS: Final = _set(
     "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
     "evaluate work deduct"
 )
-_CHANGING: Final = _set("half third fourth quarter square cube root multiple minus plus times percent percentage twice about like")
-_NO_LABEL: Final = _set("input inputs will")
+_CHANGING: Final = _set(
+    "half third fourth quarter square cube root multiple minus plus times percent percentage twice about like"
+)
+_NO_LABEL: Final = _set(
+    "input inputs will help problem task instruction request required requested wanted needed asked"
+)
 """What is none of the writer's own claims as a label by itself."""
 _ASKING: Final = _set("is are was were does did do can must shall will has have had am")
 _REFUSED: Final = lazy_pattern(
@@ -104,7 +108,9 @@ _IDIOMS: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """Phrases that are understood though not all of their words are."""
-_TURNING: Final = lazy_pattern(r"\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b", re.IGNORECASE)
+_TURNING: Final = lazy_pattern(
+    r"\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b", re.IGNORECASE
+)
 """Phrases that are none of the writer's own though all of their words are understood."""
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SIGN: Final = lazy_pattern(
@@ -120,9 +126,9 @@ _LABEL: Final = lazy_pattern(r"(?<![0-9]):(?![:=/])|:(?![0-9:=/])|\uff1a")
 _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hence)\b", re.IGNORECASE)
 _PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[\]]")
 _SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should)\b", re.IGNORECASE)
-_HEADING: Final = lazy_pattern(
-    r"\s*(?:>\s?)*(?:#{1,6}\s|[*_]{2}[^*_\n]+[*_]{2}:?\s*\Z|[^\n]*[:\uff1a][*_ \t]*\s*\Z"
-    r"|[^\n]*\b(?:following|below|next line|what follows)\b)",
+_POINTING: Final = lazy_pattern(
+    r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b"
+    r"|\b(?:line|step|value|number|claim|result|answer)s? below\b",
     re.IGNORECASE,
 )
 _REASON: Final = lazy_pattern(r"\W*(?:since|because)\b", re.IGNORECASE)
@@ -135,6 +141,8 @@ _QUANTITY_OF: Final = lazy_pattern(
     r"\b(\w+) (?:of|for|per|in|on)\b|\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) ([\w ]+)\W*\Z",
     re.IGNORECASE,
 )
+_LONGEST_LABEL: Final = 200
+_TITLE: Final = lazy_pattern(r"[^\s\d|:<][^\s|:<]{0,29}(?: [^\s\d|:<][^\s|:<]{0,29}){0,5}(?<![.,;!?)])")
 _NO_QUANTITY: Final = _set("number result results answer answers step steps value values output work term")
 _WORKED_OUT: Final = _set("number count total sum amount cost price")
 _REMARK: Final = lazy_pattern(
@@ -146,7 +154,9 @@ _PLAIN: Final = lazy_pattern(r"[^\S\n]{1,3}[^\W\d_][^.,;:()\[\]\n\u2014\u2013!?=
 _UNIT: Final = lazy_pattern(r"[^\S\n]+[a-z][\w/]*(?!['\u2019\w])")
 """One word behind a value may be whatever is counted."""
 _GOING_ON: Final = lazy_pattern(
-    r"\s*(?:which|so (?:we|i|it|the|this|that|there)|and|since|because|leaving|giving|making|then|where|but|if|not|or|no)\b", re.IGNORECASE
+    r"\s*(?:which|so (?:we|i|it|the|this|that|there)|and|since|because|leaving|giving|making|then|where|but|if|not"
+    r"|or|no)\b",
+    re.IGNORECASE,
 )
 """Words by which a sentence goes on behind a comma; what they lead to is looked at elsewhere."""
 
@@ -164,8 +174,7 @@ class Understanding:
     @classmethod
     def of(cls, texts: Iterable[str]) -> Understanding:
         """The one of a procedure, from its names and descriptions."""
-        words = (word for text in texts for word in _words(_REFUSED.sub(" ", text)))
-        return cls(frozenset(part for word in words for part in (word, word.removesuffix("s"))))
+        return cls(frozenset(word for text in texts for word in _words(_REFUSED.sub(" ", text))))
 
     def unread(self, text: str, more: frozenset[str] = frozenset()) -> str:
         """The first word or sign of a text that is not understood, empty where there is none."""
@@ -189,8 +198,7 @@ class Understanding:
         for colon in _LABEL.finditer(front):
             ends = [end.end() for end in _SENTENCE_END.finditer(front, begin, colon.start())]
             label = front[max(ends, default=begin) : colon.start()]
-            alone = label.strip(" \t*_`#>").lower() in _NO_LABEL
-            if alone or (self.unread(label) and not (self._is_quantity(label) or _is_operation(label))):
+            if label.strip(" \t*_`#>").lower() in _NO_LABEL or self._unread_label(label):
                 return front[max(ends, default=begin) : colon.end()].strip()
             begin = colon.end()
         ends = [end.end() for end in _SENTENCE_END.finditer(front, begin)]
@@ -225,11 +233,17 @@ class Understanding:
         return remark[0].strip()
 
     def unread_heading(self, line: str) -> str | None:
-        """What is not understood of a heading, of a line that ends in a colon or speaks of what is below; None: none."""
-        if _HEADING.match(line) is None:
+        """What is not understood of a heading, empty where all is; None where a line is none.
+
+        One is marked as such, or a title of a few words, or ends in a colon, or speaks of what is below it.
+        """
+        said = line.lstrip(" \t>0123456789.)(").rstrip()
+        bare = said.strip("*_ ")
+        title = _TITLE.fullmatch(line.strip()) is not None
+        marked = title or said[:1] == "#" or bare[-1:] in (":", "\uff1a") or _POINTING.search(said)
+        if not bare or not marked or "=" in line or "|" in line:
             return None
-        said = line.strip(" \t\r\n*_#>:\uff1a.")
-        return self.unread_before(f"{said}:") if said else ""
+        return next((label.strip() for label in _LABEL.split(bare) if self._unread_label(label)), "")
 
     def unread_sentence(self, behind: str) -> str:
         """The first sentence behind an answer, if it is not understood; empty where it is, or where there is none."""
@@ -238,13 +252,17 @@ class Understanding:
         sentence = said if ends is None else said[: ends.end()]
         return sentence.strip() if self.unread(sentence) or said[:1] == "?" else ""
 
+    def _unread_label(self, label: str) -> bool:
+        return bool(self.unread(label)) and not self._is_quantity(label) and not _is_operation(label)
+
     def _unread_going_on(self, behind: str) -> str:
         """What goes on behind a value, up to the end of the clause, if it is not understood apart from a unit."""
         words = _PLAIN.match(behind)
         if words is None:
             return ""
         unit = _UNIT.match(words[0])
-        return words[0].strip() if self.unread(words[0][unit.end() if unit is not None else 0 :], _REMARKS) else ""
+        behind_unit = words[0][unit.end() :] if unit is not None else words[0]
+        return words[0].strip() if self.unread(words[0]) and self.unread(behind_unit, _REMARKS) else ""
 
     def is_own_head(self, head: str) -> bool:
         """Whether the head of a column, or a key, is understood as one of the writer's own."""
@@ -269,9 +287,7 @@ class Understanding:
 
     def _is_quantity(self, label: str) -> bool:
         """Whether a label says of what it is the quantity: ``Number of books``, ``The farmer's total``."""
-        if _REFUSED.search(label):
-            return False
-        found = _QUANTITY_OF.search(label)
+        found = None if len(label) > _LONGEST_LABEL or _REFUSED.search(label) else _QUANTITY_OF.search(label)
         if found is None:
             return False
         head, owned = found[1], found[2]

@@ -177,7 +177,7 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]], asked: frozenset[str]
         front = spoken[end:start]
         words = _MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
         line = words.strip("\0 \t\r\n").rpartition("\n")[2]
-        if line[-1:] in ("#", ";") or (line := understanding.unread_before(line)):
+        if line[-1:] in ("#", ";", "%") or (line := understanding.unread_before(line)):
             return line
         pieces += (front, "x" * (behind - start))
         end = behind

@@ -7,7 +7,7 @@ from itertools import product
 import pytest
 from tables import all_rows
 
-from stepguard import Procedure, audit
+from stepguard import Procedure, Step, audit
 from stepguard.auditing import Audit
 
 pytestmark = pytest.mark.once
@@ -429,6 +429,53 @@ def test_what_another_says_in_a_conversation_is_no_claim(speaker: str) -> None:
     assert steps(f"{RIGHT[:33]}{speaker}: t3 = 52").steps[2].verdict != "right"
     assert not steps(f"{RIGHT}{speaker}: the answer is 52").answer_right
     assert steps(f"{speaker}: t1 = 41\n{RIGHT}Answer: 52").ok
+
+
+STRANGE = (
+    *("Kwame", "coolguy_99", "Vermutung", "R\u00e9ponse attendue", "Bozza", "Oczekiwane", "Borrador", "Taslak"),
+    *(
+        "\u0427\u0435\u0440\u043d\u043e\u0432\u0438\u043a",
+        "\u4e0b\u66f8\u304d",
+        "\u4f8b",
+        "\uc608\uc0c1",
+        "\u0645\u062b\u0627\u0644",
+    ),
+    *("Rejected", "Hearsay", "Fixture", "Peer review", "Counterfactual", "Not mine", "If only", "Wrong"),
+)
+PLACES = (
+    *("{}: t1 = 42", "{} \u2014 t1 = 42", "{}, t1 = 42", "- **{}:** t1 = 42", "1. {}: 6 * 7 = 42", "{} t1 = 42"),
+    *("{}:\nt1 = 42", "## {}\n\nt1 = 42", "{}\nt1 = 42", '{} "t1 = 42"', "{}: I added. t1 = 42", "Step 1: {}: 42"),
+    *("t1 = 42 ({})", "t1 = 42 [{}]", "t1 = 42 \u2014 {}", "t1 = 42 - {}", "t1 = 42, {}", "t1 = 42 <- {}"),
+    *("| step | {} |\n|--|--|\n| t1 | 42 |", '{{"{}": {{"t1": 42}}}}', '{}: {{"t1": 42}}'),
+)  # fmt: skip
+
+
+@all_rows("words, place", [*product(STRANGE, PLACES)])
+def test_words_that_are_not_understood_are_named(words: str, place: str) -> None:
+    """A04, A03: whoever speaks, in whatever language, a claim beside words that are not understood is not read."""
+    first = steps(f"{place.format(words)}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0]
+    assert first.verdict in ("not_judged", "missing")
+    assert first.verdict == "missing" or "|" in place or "no value" in first.reason or words.split()[0] in first.reason
+    assert not steps(f"{RIGHT}{words}: the answer is 52").answer_right
+
+
+@all_rows(
+    "line",
+    [
+        *("First, we multiply the price by the quantity: {}", "Substituting x = 6 and y = 7, {}", "**Step 1:** {}"),
+        *("Number of books: {}", "Then add the dogs of the farmer: {}", "## Solution\n\n{}", "After multiplying, {}"),
+        *("According to the procedure, {}", "Since nobody sold a thing, {}", "{} (because Kwame has x)", "{} books"),
+        *("{} (using x and y)", "{} \u2014 the product of x and y", "{}, so we go on", "Here are the steps:\n{}"),
+        *("Let's carry out the procedure step by step.\n{}", "### Step 1: Multiply x by y\n{}", "Cost of the rent: {}"),
+    ],
+)
+def test_words_of_grammar_and_arithmetic_are_understood(line: str) -> None:
+    """The other side: what a writer says of an own step leaves it right, and so do the words of the procedure."""
+    text = line.format("t1 = 6 * 7 = 42")
+    assert steps(f"{text}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").ok
+    described = Procedure([Step("t1", "x * y", instruction="Fee of the pupil")], inputs=["x", "y"])
+    assert audit(described, {"x": 6, "y": 7}, "Pupil fee: t1 = 42\nAnswer: 42").ok
+    assert audit(described, {"x": 6, "y": 7}, "Teacher fee: t1 = 42\nAnswer: 42").steps[0].verdict == "not_judged"
 
 
 @all_rows(
