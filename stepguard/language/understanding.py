@@ -43,7 +43,8 @@ _NOUNS: Final = _set(
     method approach task problem instruction reasoning explanation working breakdown overview summary conclusion recap
     detail json object markdown code block table row column list text field reply response token request power base
     parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
-    execution addition subtraction multiplication division rounding nearest whole rest half third quarter fourth twice thrice hand
+    execution addition subtraction multiplication division rounding
+    nearest whole rest half third quarter fourth twice thrice hand
     """
 )
 _ADJECTIVES: Final = _set(
