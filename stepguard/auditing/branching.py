@@ -67,7 +67,7 @@ class BranchingAuditor(Auditor):
         self._verdicts: list[StepAudit] = []
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        words = (self.procedure.name, *self.procedure.names)
+        words = (self.procedure.name, *self.procedure.names, *self.places.words)
         names = Names(self.places.steps.values(), inputs, numbered=False, words=words)
         for alias, (name, _) in self.labels.aliases.items():
             names.give(alias, name)
@@ -149,7 +149,7 @@ class BranchingAuditor(Auditor):
                 why = aside.dropped
             elif not entries and (reached.name in unread or self._by_number or reached.name in loose):
                 why = "it is named, or a line is numbered, where no claim about it can be read"
-            elif entries and doubtful and judge.judge(telling(entries, judge), self.true).passed is False:
+            elif doubtful and self._fails(entries, judge):
                 why = "it rests on steps of which it is not known what the transcript says"
             index = len(self.steps)
             self.steps.append(reached.step)
@@ -265,6 +265,11 @@ class BranchingAuditor(Auditor):
                 if sign in _SIGNS and _SIGNS[sign](left, right) != holds:
                     reason = f"{left} {sign} {right} does {'not ' if holds else ''}hold"
                     self._find("unfaithful_work", None, found.span("left")[:1] + found.span("right")[1:], reason)
+
+    def _fails(self, entries: list[Entry], judge: Judge) -> bool:
+        """Whether what is claimed of a step is wrong by the right values."""
+        entry = telling(entries, judge) if entries else None
+        return entry is not None and entry.value is not None and judge.judge(entry, self.true).passed is False
 
     def _unread(self) -> frozenset[str]:
         """The names that stand beside a number where no claim was read, so that something may be said of them."""

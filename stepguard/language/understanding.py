@@ -71,7 +71,10 @@ _REMARKS: Final = _set("correct right verified checked exact check checks checki
 _PRAISE: Final = _set("ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
 _CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
-_HEADS: Final = _set("id name nr mine computed calculated obtained actual got unit description round item index pass")
+_HEADS: Final = _set(
+    "id name nr mine computed calculated obtained actual got unit description round rounds item items index pass data "
+    "iteration iterations loop repeat call"
+)
 """Words in the head of a column or in a key of the writer's own, beside those that are understood everywhere."""
 _EXCLUDED: Final = _set(
     "sample mark marks people population error tolerance estimate check test withdraw copy correct "
