@@ -141,8 +141,8 @@ def _in_order(marks: list[Numbering], rounds: Sequence[tuple[int, ...]], own: li
     """
     if len({each for each in marks if each}) < 2:
         return True
-    given = [(number, each) for number, each in enumerate(marks[:-1]) if each]
-    for depth in range(min(map(len, rounds))):
+    given = [(number, each) for number, each in enumerate(marks[:-1]) if each] or [(0, ())]
+    for depth in range(min(len(rounds[number]) for number, _ in given)):
         for column in range(min(len(each) for _, each in given)):
             if len({each[column] - rounds[number][depth] for number, each in given}) == 1:
                 return True

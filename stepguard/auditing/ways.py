@@ -44,6 +44,7 @@ class Reached:
         site: which statement it is.
         scope: what the names of the procedure stand for there.
         state: the values of the way.
+        callers: the scopes of the calls around it, the outermost first.
     """
 
     key: Key
@@ -55,6 +56,7 @@ class Reached:
     site: str
     scope: Scope
     state: State
+    callers: tuple[Scope, ...]
 
     @property
     def name(self) -> str:
@@ -65,8 +67,9 @@ class Reached:
     def item(self) -> Value | None:
         """What the innermost loop over a list is about in this round, None where that is not known."""
         variable = next((loop.variable for loop in reversed(self.chain) if loop.variable), "")
-        with suppress(KeyError, Undecided):
-            return ScopeValues(self.scope, self.state)[variable]
+        for scope in (self.scope, *reversed(self.callers)):
+            with suppress(KeyError, Undecided):
+                return ScopeValues(scope, self.state)[variable]
         return None
 
     def otherwise(self, branches: Iterable[tuple[str, Step]]) -> Iterator[tuple[str, Value]]:
@@ -116,9 +119,11 @@ class _Calls(Unfolding):
 
     Attributes:
         here: the scope of the step that came up last.
+        callers: the scopes of the calls around it.
     """
 
     here: Scope
+    callers: tuple[Scope, ...] = ()
 
     def _step(self, step: Step, scope: Scope, control: Strength, site: str) -> Iterator[Pending | tuple[str, ...]]:
         for came in super()._step(step, scope, control, site):
@@ -128,7 +133,9 @@ class _Calls(Unfolding):
     def _call(
         self, call: ProcedureCall, scope: Scope, control: Strength, site: str
     ) -> Iterator[Pending | tuple[str, ...]]:
+        around, self.callers = self.callers, (*self.callers, scope)
         yield from super()._call(call, scope, control, site)
+        self.callers = around
         binding, id = scope.get(call.id), f"{call.id}{scope.suffix}"
         kind = call.procedure.answer_type
         match binding:
@@ -203,7 +210,16 @@ def take(
         name = path.rpartition(".")[2]
         key = name, tuple(loop.site for loop in chain), rounds
         reached = Reached(
-            key, path, chain, rounds, pending.step, pending.site.endswith("="), pending.site, source.here, state
+            key,
+            path,
+            chain,
+            rounds,
+            pending.step,
+            pending.site.endswith("="),
+            pending.site,
+            source.here,
+            state,
+            source.callers,
         )
         way.reached.append(reached)
         found = value(reached, state.values)

@@ -313,6 +313,18 @@ def test_headings_end_with_the_loop_that_they_are_about() -> None:
     assert audit(procedure, {"items": [1, 2]}, text).ok
 
 
+@pytest.mark.parametrize(("heads", "ok"), [("For 28:|For 79:", True), ("For 79:|For 28:", False)])
+def test_rounds_of_a_call_are_about_the_item_of_the_loop_around_it(heads: str, ok: bool) -> None:
+    """The number in a heading is the item of the round, for the steps of what the round calls, too."""
+    procedure = Procedure.parse(
+        "inputs: items: list of number\nprocedure double:\n  inputs: p\n  twice = p * 2\n  answer: twice\n"
+        "for each item in items:\n  paid = call double(p=3)\ntotal = sum of paid\nanswer: total"
+    )
+    first, second = heads.split("|")
+    text = f"{first}\ntwice = 6\n{second}\ntwice = 6\ntotal = 12\nAnswer: 12"
+    assert audit(procedure, {"items": [28, 79]}, text).ok == ok
+
+
 def test_a_condition_over_names_of_its_own_branch_is_no_alternative() -> None:
     """What another branch would come to is not asked where its names are not set."""
     procedure = Procedure.parse(
