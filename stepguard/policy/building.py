@@ -9,10 +9,9 @@ from typing import Any
 from stepguard.errors import ConfigError, PolicyError, ProcedureError
 from stepguard.policy.parsing import parse_policy_items
 from stepguard.policy.policy import Policy
-from stepguard.policy.rules import MOMENT, CallPattern, Fact, Parameter, Rule, ToolSignature
-from stepguard.policy.trees import AllowLine, FactLine, ParameterLine, ToolLine, ViewBlock
+from stepguard.policy.rules import MOMENT, Fact, Rule, ToolSignature
+from stepguard.policy.trees import ViewBlock
 from stepguard.procedure.notation.building import ParsedProcedure, ProcedureBuilder
-from stepguard.procedure.notation.settings import constant
 from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLine
 
 
@@ -94,48 +93,16 @@ class _Assembly:
                     raise PolicyError("a policy has one name, and it is not empty", line=line)
                 self.title = text
             case ViewBlock(line, name, fields):
-                self.builder.add(RecordBlock(line, name, tuple((each.line, each.name, each.type) for each in fields)))
-                known = {each.name: _default(each) for each in fields if each.default is not None}
+                lines = tuple((at, field.name, str(field.type)) for at, field in fields)
+                self.builder.add(RecordBlock(line, name, lines))
+                known = {field.name: field.default for _, field in fields if field.default is not None}
                 if known:
                     self.defaults[name] = known
             case TableBlock():
                 self.builder.add(item)
-            case ToolLine(line, name, parameters, result, effect):
-                plain = [each for each in parameters if each.name != "..."]
-                if len(plain) < len(parameters) - 1 or any(each.name == "..." for each in parameters[:-1]):
-                    raise PolicyError("`...` stands once, behind the arguments that rules read", line=line)
-                self.tools.append(
-                    ToolSignature(
-                        name,
-                        tuple(map(_parameter, plain)),
-                        result,
-                        "reads" if effect == "reads" else "changes",
-                        _changes(effect),
-                        more=len(plain) < len(parameters),
-                        line=line,
-                    )
-                )
-            case FactLine(line, name, keys, kind, judged, question):
-                if any(each.name == "..." for each in keys):
-                    raise PolicyError("a fact has keys with names", line=line)
-                self.facts.append(Fact(name, kind, tuple(map(_parameter, keys)), question, judged, line=line))
-            case AllowLine(line, tools):
-                self.rules += [Rule(tool, line=line) for tool in tools]
+            case ToolSignature():
+                self.tools.append(item)
+            case Fact():
+                self.facts.append(item)
             case Rule():
                 self.rules.append(item)
-
-
-def _changes(effect: object) -> tuple[CallPattern, ...] | None:
-    return effect if isinstance(effect, tuple) else None
-
-
-def _parameter(given: ParameterLine) -> Parameter:
-    return Parameter(given.name, given.type, None if given.default is None else _default(given))
-
-
-def _default(given: ParameterLine) -> object:
-    assert given.default is not None
-    try:
-        return constant(given.default)
-    except ValueError as error:
-        raise PolicyError(str(error), line=given.line) from None

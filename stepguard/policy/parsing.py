@@ -12,13 +12,14 @@ from importlib.resources import files
 from typing import Any, Final
 
 from lark import Lark, Token
-from lark.exceptions import UnexpectedInput, UnexpectedToken
+from lark.exceptions import UnexpectedInput
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import PolicyError, ProcedureError
 from stepguard.policy.trees import PolicyTrees
 from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.parsing import prepared
+from stepguard.procedure.notation.slips import explain_place
 
 _BREAKS: Final = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_rule", "lone_target", "lone_pattern")
@@ -47,11 +48,14 @@ _REMEDIES: Final[tuple[tuple[str, str], ...]] = (
     ("for", "write `for each item in items:`, with what is demanded indented below"),
 )
 
-_WORDS: Final[tuple[tuple[str, str], ...]] = (
-    ("_INDENT", "a block, indented below"), ("TYPE", "a type, such as `text`"), ("STRING", "words in quotes"),
-    ("COMPARISON", "an operator"), ("UNLESS", "`unless` or `only if`"), ("AS", "`as`"), ("COLON", "a colon"),
-    ("COMMA", "a comma"), ("RPAR", "a closing bracket"), ("RSQB", "`]`"), ("NAME", "a name"),
-    ("_NL", "the end of the line"),
+_EXPECTED: Final = tuple(
+    (frozenset({name}), words)
+    for name, words in (
+        ("_INDENT", "a block, indented below"), ("TYPE", "a type, such as `text`"), ("STRING", "words in quotes"),
+        ("COMPARISON", "an operator"), ("UNLESS", "`unless` or `only if`"), ("AS", "`as`"), ("COLON", "a colon"),
+        ("COMMA", "a comma"), ("RPAR", "a closing bracket"), ("RSQB", "`]`"), ("NAME", "a name"),
+        ("_NL", "the end of the line"),
+    )
 )  # fmt: skip
 
 
@@ -121,25 +125,16 @@ def _explained(text: str, error: UnexpectedInput) -> PolicyError:
         return PolicyError("no rule found: write one, such as `never delete_account`", line=1)
     token = getattr(error, "token", None)
     number = error.line if isinstance(error.line, int) and error.line > 0 else len(lines)
-    if isinstance(token, Token) and token.type in ("_NL", "_DEDENT", "$END"):
-        shown = "the end of the line"
-        number = token.line if token.line is not None and token.type == "_NL" else number
-    elif isinstance(token, Token) and token.type == "_INDENT":
-        shown = "a line that is further in than the one above"
-        number = min(len(lines), (token.line or number) + 1)
-    else:
-        column = error.column if isinstance(error.column, int) and error.column > 0 else 1
-        shown = repr(str(token)) if isinstance(error, UnexpectedToken) else repr(lines[number - 1][column - 1 : column])
-    number = min(max(number, 1), len(lines))
+    if isinstance(token, Token) and token.type in ("_NL", "_INDENT") and token.line is not None:
+        number = token.line + (token.type == "_INDENT")
+    number = min(number, len(lines))
     line = " ".join(lines[number - 1].split())
-    allowed = set(
-        getattr(error, "accepts", None) or getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
-    )
-    wanted = [words for name, words in _WORDS if name in allowed]
-    tail = f"{' or '.join(wanted[:4])} may stand here" if wanted else "this is no declaration and no rule"
+    if isinstance(token, Token) and token.type == "_INDENT":
+        return PolicyError(f"{shorten(line, 60)!r} is indented, and the line above it opens no block", line=number)
+    place = explain_place(repr(shorten(line, 60)), line, error, lines[number - 1], _EXPECTED)
     remedy = next((words for word, words in _REMEDIES if line.startswith(word)), None)
+    if remedy is None and error.column == 1:
+        remedy = "this is no declaration and no rule"
     if '"' in line and line.count('"') % 2:
         remedy = "the quoted words are not closed"
-    return PolicyError(
-        f"{shown} is not expected in {shorten(line, 60)!r}: {tail}{f'; {remedy}' if remedy else ''}", line=number
-    )
+    return PolicyError(f"{place}{f'; {remedy}' if remedy else ''}", line=number)

@@ -9,52 +9,16 @@ from lark import Token
 
 from stepguard.language.expressions import Expression
 from stepguard.policy import rules
+from stepguard.procedure.notation.settings import constant
 from stepguard.procedure.notation.trees import Trees, refuse, unquote
 
 
-class ParameterLine(NamedTuple):
-    """``amount: money(EUR) = 0``; a name of ``...`` stands for further arguments."""
-
-    line: int
-    name: str
-    type: str = ""
-    default: Expression | None = None
-
-
 class ViewBlock(NamedTuple):
-    """``record Order:`` with the fields that rules read of it."""
+    """``record Order:`` with the fields that rules read of it, each with its line."""
 
     line: int
     name: str
-    fields: tuple[ParameterLine, ...]
-
-
-class ToolLine(NamedTuple):
-    """``tool refund(order: text) -> Receipt changes get_order(order)``."""
-
-    line: int
-    name: str
-    parameters: tuple[ParameterLine, ...]
-    result: str | None
-    effect: tuple[rules.CallPattern, ...] | str | None
-
-
-class FactLine(NamedTuple):
-    """``fact reason[order: text]: text "Why?"``."""
-
-    line: int
-    name: str
-    keys: tuple[ParameterLine, ...]
-    type: str
-    judged: bool
-    question: str | None
-
-
-class AllowLine(NamedTuple):
-    """``allow think, calculate``."""
-
-    line: int
-    tools: tuple[str, ...]
+    fields: tuple[tuple[int, rules.Parameter], ...]
 
 
 class PolicyTrees(Trees):
@@ -73,19 +37,34 @@ class PolicyTrees(Trees):
     def view(self, children: list[Any]) -> ViewBlock:
         return ViewBlock(children[0].line, str(children[1]), tuple(children[2:]))
 
-    def view_field(self, children: list[Any]) -> ParameterLine:
-        return self.parameter(children)
+    def view_field(self, children: list[Any]) -> tuple[int, rules.Parameter]:
+        return children[0].line, self.parameter(children)
 
-    def parameter(self, children: list[Any]) -> ParameterLine:
-        if children[0].type == "REST":
-            return ParameterLine(children[0].line, "...")
-        name, kind, default = children
-        return ParameterLine(name.line, str(name), str(kind), default)
+    def parameter(self, children: list[Any]) -> Any:
+        name, *rest = children
+        if name.type == "REST":
+            return name
+        kind, default = rest
+        try:
+            return rules.Parameter(str(name), str(kind), None if default is None else constant(default))
+        except ValueError as error:
+            raise refuse(str(error), name) from None
 
-    def tool(self, children: list[Any]) -> ToolLine:
-        word, name, *parameters, result, effect = children
-        return ToolLine(
-            word.line, str(name), tuple(filter(None, parameters)), None if result is None else str(result), effect
+    def tool(self, children: list[Any]) -> rules.ToolSignature:
+        word, name, *given, result, effect = children
+        parameters = [each for each in given if each is not None]
+        more = bool(parameters) and isinstance(parameters[-1], Token)
+        if any(isinstance(each, Token) for each in parameters[:-1]):
+            raise refuse("`...` stands once, behind the arguments that rules read", word)
+        reads = effect == "reads"
+        return rules.ToolSignature(
+            str(name),
+            tuple(parameters[:-1] if more else parameters),
+            _text(result),
+            "reads" if reads else "changes",
+            None if reads else effect,
+            more=more,
+            line=word.line,
         )
 
     def reads_only(self, _: list[Any]) -> str:
@@ -97,15 +76,18 @@ class PolicyTrees(Trees):
     def changes(self, children: list[Any]) -> tuple[rules.CallPattern, ...]:
         return tuple(children[1:])
 
-    def fact(self, children: list[Any]) -> FactLine:
-        word, name, *keys, kind, judged, question = children
-        given = tuple(filter(None, keys))
-        return FactLine(word.line, str(name), given, str(kind), judged is not None, _words(question))
+    def fact(self, children: list[Any]) -> rules.Fact:
+        word, name, *given, kind, judged, question = children
+        keys = tuple(each for each in given if each is not None)
+        if any(isinstance(each, Token) for each in keys):
+            raise refuse("a fact has keys with names", word)
+        return rules.Fact(str(name), str(kind), keys, _words(question), judged is not None, line=word.line)
 
     # ---- rules
 
-    def allow(self, children: list[Any]) -> AllowLine:
-        return AllowLine(children[0].line, tuple(map(str, children[1:])))
+    def allow(self, children: list[Any]) -> list[rules.Rule]:
+        word, *names = children
+        return [rules.Rule(str(name), line=word.line) for name in names]
 
     def never(self, children: list[Any]) -> list[rules.Rule]:
         word, *names, exemption, words = children

@@ -45,6 +45,7 @@ from __future__ import annotations
 import json as json_module
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -52,9 +53,10 @@ from stepguard.errors import PolicyError
 from stepguard.policy.building import assemble
 from stepguard.policy.parsing import parse_rule_part
 from stepguard.policy.policy import Policy
-from stepguard.policy.rules import Branching, Demand, Repetition, Rule
-from stepguard.policy.trees import AllowLine, ParameterLine, ViewBlock
+from stepguard.policy.rules import Branching, Demand, Parameter, Repetition, Rule
+from stepguard.policy.trees import ViewBlock
 from stepguard.procedure.notation import parse_term
+from stepguard.procedure.notation.settings import constant
 from stepguard.procedure.notation.trees import TableBlock, TitleLine
 from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
@@ -107,30 +109,32 @@ def _items(text: str, *, json: bool) -> Iterator[Any]:
     for role in ("tool", "fact"):
         for node in sequence_of(top.get(f"{role}s"), f"{role}s"):
             made = parse_rule_part(f"{role} {_text(node, f'a {role}')}", "declaration", line_of(node))
-            yield made._replace(line=line_of(node))
+            yield replace(made, line=line_of(node))
     for node in sequence_of(top.get("rules"), "rules"):
         yield from _rule(node)
 
 
-def _field(name: str, node: Any) -> ParameterLine:
+def _field(name: str, node: Any) -> tuple[int, Parameter]:
     if node.id != "mapping":
-        return ParameterLine(line_of(node), name, _text(node, "a type"))
+        return line_of(node), Parameter(name, _text(node, "a type"))
     entries = mapping_of(node, "a field", FIELD)
     if len(entries) < 2:
         raise PolicyError("a field is a type, or has type: and default:", line=line_of(node))
     default, kind = entries["default"], _text(entries["type"], "type")
     text = _text(default, "default")
-    tree = parse_term(
-        json_module.dumps(text) if default.style is not None or kind.startswith(("text", "one_of")) else text
-    )
-    return ParameterLine(line_of(node), name, kind, tree)
+    if default.style is not None or kind.startswith(("text", "one_of")):
+        return line_of(node), Parameter(name, kind, text)
+    try:
+        return line_of(node), Parameter(name, kind, constant(parse_term(text)))
+    except ValueError as error:
+        raise PolicyError(str(error), line=line_of(node)) from None
 
 
 def _rule(node: Any) -> Iterator[Any]:
     entries = mapping_of(node, "a rule", RULE)
     line = line_of(node)
     if "allow" in entries and len(entries) == 1:
-        yield AllowLine(line, tuple(_text(each, "a tool") for each in sequence_of(entries["allow"], "allow")))
+        yield from (Rule(_text(each, "a tool"), line=line) for each in sequence_of(entries["allow"], "allow"))
     elif "never" in entries and len(entries) == 1:
         yield from parse_rule_part(f"never {_text(entries['never'], 'never')}", "rule", line)
     elif entries.keys() == {"before", "demand"}:

@@ -7,6 +7,7 @@ For everything else the place is named, with what could have stood there.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import Final
 
@@ -166,7 +167,7 @@ def explain_term(text: str, error: UnexpectedInput) -> str:
         except ExpressionError as refused:
             return refused.message
     plain = _code_of(text)[:_MAX_SHOWN]
-    return _place(repr(shorten(text, 60)), plain, error, text.split("\n")[0])
+    return explain_place(repr(shorten(text, 60)), plain, error, text.split("\n")[0])
 
 
 def _code_of(line: str) -> str:
@@ -204,7 +205,7 @@ def _sentence(line: str, error: UnexpectedInput, raw: str) -> str:
             parse_expression(formula["formula"])
         except ExpressionError as refused:
             return str(refused)
-    return _expected(shown, plain, error) or _place(shown, plain, error, raw)
+    return _expected(shown, plain, error) or explain_place(shown, plain, error, raw)
 
 
 def _allowed(error: UnexpectedInput) -> set[str]:
@@ -226,8 +227,10 @@ def _expected(shown: str, plain: str, error: UnexpectedInput) -> str | None:
     return None
 
 
-def _place(shown: str, plain: str, error: UnexpectedInput, raw: str) -> str:
-    """The place, and what could have stood there."""
+def explain_place(
+    shown: str, plain: str, error: UnexpectedInput, raw: str, expected: Iterable[tuple[frozenset[str], str]] = _EXPECTED
+) -> str:
+    """The place, and what could have stood there: `expected` has words for what the grammar names."""
     token = getattr(error, "token", None)
     column = error.column if isinstance(error.column, int) and error.column > 0 else 1
     allowed = _allowed(error)
@@ -239,6 +242,6 @@ def _place(shown: str, plain: str, error: UnexpectedInput, raw: str) -> str:
         near = get_close_matches(found.strip("'"), ("and", "or", "not", "in", "if", "else", "check"), n=1)
         hint = f" (did you mean `{near[0]}`?)" if near else ": write multiplication with *, and words in quotes"
         return f"{found} is not expected here in {shown}{hint}"
-    wanted = [words for names, words in _EXPECTED if names <= allowed]
+    wanted = [words for names, words in expected if names <= allowed]
     tail = f": {' or '.join(wanted[:4])} may stand here" if wanted else ""
     return f"{found} at column {column} of {shown} is not expected{tail}"
