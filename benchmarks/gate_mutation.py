@@ -50,10 +50,18 @@ FAULTS: Final = tuple(
         ("done where it failed", "judging", 'if not any(\n            call.status == "succeeded"',
          'if not any(\n            call.status != "pending"'),
         ("done to a1", "judging",
-         "call.values is not None and _same(call.values, wanted) for", "call.values is not None for"),
+         "call.values is not None and _same(call.values, wanted)\n", "call.values is not None\n"),
         ("a look at a1", "judging", "if _same(each.values, wanted)]", "]"),
         ("a broken demand is not asked about", "judging", "if trial.reasons or trial.pending:", "if trial.pending:"),
-        ("a kept demand spends no limit", "judging", "            outer.spent += trial.spent\n", ""),
+        ("a kept demand spends no limit", "judging", "            outer.spent = trial.spent\n", ""),
+        ("a trial counts from nothing", "judging", "CallJudgement(spent=list(outer.spent))", "CallJudgement()"),
+        ("an error is done", "judging", "call.whole and ", ""),
+        ("an error is seen", "judging", "else not newest.whole:", "else False:"),
+        ("an error is a new state", "memory", " or not call.whole:", ":"),
+        ("a text is what it shows", "reading", "given = str.__str__(given)", "given = str(given)"),
+        ("a time that is shown twice", "reading", "zone.utcoffset(moment) !=", "False and zone.utcoffset(moment) !="),
+        ("one is a thousand", "reading", "(fewer and _THOUSANDS.search(given))", "False"),
+        ("another dash", "reading", ".translate(_ALIKE)", ""),
         ("a kept demand uses no yes", "judging", "            outer.yeses |= trial.yeses\n", ""),
         ("an unknown branch is the other one", "judging",
          "            if truth is None:\n                return\n", ""),
@@ -99,14 +107,16 @@ FAULTS: Final = tuple(
         ("the first rule alone", "judging", "in enumerate(tool.rules):", "in enumerate(tool.rules[:1]):"),
         ("a1 was not done", "history", "call.plain[name] == value for name, value in plain.items()",
          "call.values[name] == value for name, value in wanted.items()"),
-        ("a partial record is whole", "reading", "else PartialRecord(values)", "else Record(values)"),
-        ("the zone of a moment is lost", "reading", "if moment.tzinfo is None", "if True"),
-        ("another currency", "reading", "else kind.accept(given)\n", 'else kind.accept(given.replace("USD", "EUR"))\n'),
+        ("a partial record is whole", "reading", "return PartialRecord(values)", "return Record(values)"),
+        ("the zone of a moment is lost", "reading", "if moment.tzinfo is None else", "if True else"),
+        ("another currency", "reading", "else kind.accept(given)\n        return",
+         'else kind.accept(given.replace("USD", "EUR"))\n        return'),
         ("an exemption is reversed", "judging", "if truth is not exemption.counts:", "if truth is exemption.counts:"),
     )
 )  # fmt: skip
 GATE: Final = [
-    f"tests/policy/test_{name}.py" for name in ("gate_faults", "policy_gate", "policy_loopholes", "tool_gate")
+    f"tests/policy/test_{name}.py"
+    for name in ("gate_faults", "policy_gate", "policy_loopholes", "policy_errors", "tool_gate")
 ]
 HOSTILE: Final = "tests/policy/test_hostile_agents.py"
 LIMIT: Final = 900

@@ -103,9 +103,11 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
     notes = [ProseNote(None, "assumed", name, "it only reads, as it says of itself") for name in known.reads]
     notes += [ProseNote(None, "left_out", each, "write its declaration yourself") for each in known.left_out]
     ruled: dict[str, None] = {}
-    count = 0
+    drafted: dict[_DraftedRule, int] = {}
     for sentences, doubt in _read_blocks(text, known, listed=tools is not None):
         for line, sentence, rule in sentences:
+            if not isinstance(rule, str) and rule in drafted:
+                rule = f"line {drafted[rule]} says the same"
             if isinstance(rule, str):
                 notes.append(ProseNote(line, "left_out", sentence, rule))
                 continue
@@ -114,7 +116,7 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
             lines = [f"# line {line}: {plain}", *rule.lines(_quoted(plain))]
             if not why:
                 ruled[rule.tool] = None
-                count += 1
+                drafted[rule] = line
             else:
                 notes.append(ProseNote(line, "proposed", sentence, why))
                 lines = [lines[0], f"# {why}:", *(f"# {each}" for each in lines[1:])]
@@ -131,7 +133,7 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
         policy = Policy.parse(draft)
     except PolicyError as error:
         notes.append(ProseNote(error.line, "left_out", "the draft", f"it is no policy yet: {error.message}"))
-    return DraftedPolicy(draft, policy, count, tuple(notes))
+    return DraftedPolicy(draft, policy, len(drafted), tuple(notes))
 
 
 _Sentences = list[tuple[int, str, "_DraftedRule | str"]]

@@ -197,3 +197,11 @@ before pay(to, amount):
     with ThreadPoolExecutor(5) as pool:
         list(pool.map(lambda number: gate.call("pay", {"to": f"x{number}", "amount": 30}, id=str(number)), range(10)))
     assert len(made) == 3
+
+
+def test_what_was_done_to_one_spelling_was_not_done_to_another() -> None:
+    """Whether the tool takes them for the same is not known."""
+    desk = Desk(ORDERS.format(demand="done order(id)"))
+    for name, allowed in (("a", False), ("A", True)):
+        desk.do("order", {"paid": 5}, id=name)
+        assert desk.offer("pay", id="A").allowed is allowed

@@ -243,3 +243,10 @@ def test_the_command_prints_the_draft_and_lists_the_rest(
     assert main(["import-policy", str(tmp_path / "none.md")]) == 2
     text.write_text("Be kind.", encoding="utf-8")
     assert main(["import-policy", str(text)]) == 3
+
+
+def test_a_rule_that_is_said_twice_is_drafted_once() -> None:
+    """The second sentence is listed with the line of the first, and the draft is a policy."""
+    drafted = draft_policy("Never call `wipe`.\n\n`wipe` must not be called.\n")
+    assert (drafted.rules, [each.reason for each in drafted.notes]) == (1, ["line 1 says the same"])
+    assert drafted.policy is not None
