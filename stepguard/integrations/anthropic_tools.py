@@ -15,21 +15,15 @@ Tools that Anthropic calls itself (its server tools, its connector of MCP server
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from stepguard.errors import ConfigError
-from stepguard.integrations.tool_gate import CallAnswer, ToolGate, cut_off, part_of
+from stepguard.integrations.tool_gate import AskedCall, CallAnswer, ToolGate, part_of
 
 __all__ = ["aanswer_tool_uses", "answer_tool_uses"]
 
 _CUT_OFF: Final = ("max_tokens", "model_context_window_exceeded")
-
-
-class _ToolUse(NamedTuple):
-    id: str
-    name: str
-    input: Mapping[str, Any]
 
 
 def answer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
@@ -40,40 +34,37 @@ def answer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
     Raises:
         ConfigError: the message has no tool uses, or one without an identifier, a name or arguments.
     """
-    uses, cut = _tool_uses(message)
-    return _answers(
-        [(use, cut_off(use.name) if cut else gate.carry_out(use.name, use.input, id=use.id)) for use in uses]
-    )
+    uses = _tool_uses(message)
+    return _message(uses, gate.answers(uses))
 
 
 async def aanswer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
     """The twin of `answer_tool_uses` for async tools."""
-    uses, cut = _tool_uses(message)
-    return _answers(
-        [(use, cut_off(use.name) if cut else await gate.acarry_out(use.name, use.input, id=use.id)) for use in uses]
-    )
+    uses = _tool_uses(message)
+    return _message(uses, await gate.aanswers(uses))
 
 
-def _tool_uses(message: Any) -> tuple[list[_ToolUse], bool]:
+def _tool_uses(message: Any) -> list[AskedCall]:
     content = part_of(message, "content")
     blocks = [each for each in content if part_of(each, "type") == "tool_use"] if isinstance(content, list) else []
     if not blocks:
         raise ConfigError("the message has no tool uses: answer one whose stop_reason is tool_use", option="message")
-    uses: list[_ToolUse] = []
+    complete = part_of(message, "stop_reason") not in _CUT_OFF
+    uses: list[AskedCall] = []
     for block in blocks:
         id, name, given = part_of(block, "id"), part_of(block, "name"), part_of(block, "input")
         if not (isinstance(id, str) and id and isinstance(name, str) and isinstance(given, Mapping)):
             raise ConfigError("a tool use has an id, a name and an input", option="message")
-        uses.append(_ToolUse(id, name, given))
-    return uses, part_of(message, "stop_reason") in _CUT_OFF
+        uses.append(AskedCall(id, name, given, complete))
+    return uses
 
 
-def _answers(answered: list[tuple[_ToolUse, CallAnswer]]) -> dict[str, Any]:
+def _message(uses: Sequence[AskedCall], answers: Sequence[CallAnswer]) -> dict[str, Any]:
     """All results stand in one message, in the order of their uses."""
     return {
         "role": "user",
         "content": [
             {"type": "tool_result", "tool_use_id": use.id, "content": answer.text, "is_error": answer.error}
-            for use, answer in answered
+            for use, answer in zip(uses, answers, strict=True)
         ],
     }

@@ -17,19 +17,12 @@ functions (a shell, a computer) are yours.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from stepguard.errors import ConfigError
-from stepguard.integrations.tool_gate import ToolGate, cut_off, part_of
+from stepguard.integrations.tool_gate import AskedCall, CallAnswer, ToolGate, part_of
 
 __all__ = ["aanswer_function_calls", "answer_function_calls"]
-
-
-class _FunctionCall(NamedTuple):
-    id: str
-    name: str
-    arguments: str
-    complete: bool
 
 
 def answer_function_calls(gate: ToolGate, response: Any) -> list[dict[str, Any]]:
@@ -40,38 +33,30 @@ def answer_function_calls(gate: ToolGate, response: Any) -> list[dict[str, Any]]
     Raises:
         ConfigError: a call has no identifier, no name or no arguments.
     """
-    return [
-        _answer(call, gate.carry_out(call.name, call.arguments, id=call.id).text if call.complete else None)
-        for call in _function_calls(response)
-    ]
+    calls = _function_calls(response)
+    return list(map(_item, calls, gate.answers(calls)))
 
 
 async def aanswer_function_calls(gate: ToolGate, response: Any) -> list[dict[str, Any]]:
     """The twin of `answer_function_calls` for async tools."""
-    return [
-        _answer(call, (await gate.acarry_out(call.name, call.arguments, id=call.id)).text if call.complete else None)
-        for call in _function_calls(response)
-    ]
+    calls = _function_calls(response)
+    return list(map(_item, calls, await gate.aanswers(calls)))
 
 
-def _function_calls(response: Any) -> list[_FunctionCall]:
+def _function_calls(response: Any) -> list[AskedCall]:
     output = part_of(response, "output")
     if not isinstance(output, list):
         raise ConfigError("a response with its output was expected", option="response")
-    calls: list[_FunctionCall] = []
+    calls: list[AskedCall] = []
     for item in output:
         if part_of(item, "type") != "function_call":
             continue
         id, name, arguments = (part_of(item, key) for key in ("call_id", "name", "arguments"))
         if not (isinstance(id, str) and id and isinstance(name, str) and isinstance(arguments, str)):
             raise ConfigError("a function call has a call_id, a name and arguments", option="response")
-        calls.append(_FunctionCall(id, name, arguments, part_of(item, "status") in (None, "completed")))
+        calls.append(AskedCall(id, name, arguments, part_of(item, "status") in (None, "completed")))
     return calls
 
 
-def _answer(call: _FunctionCall, text: str | None) -> dict[str, Any]:
-    return {
-        "type": "function_call_output",
-        "call_id": call.id,
-        "output": cut_off(call.name).text if text is None else text,
-    }
+def _item(call: AskedCall, answer: CallAnswer) -> dict[str, Any]:
+    return {"type": "function_call_output", "call_id": call.id, "output": answer.text}

@@ -39,7 +39,7 @@ from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
 
-__all__ = ["CallAnswer", "NothingDone", "ToolGate", "current_decision", "cut_off", "failure_text", "part_of"]
+__all__ = ["AskedCall", "CallAnswer", "NothingDone", "ToolGate", "current_decision", "failure_text", "part_of"]
 
 _CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
 
@@ -61,6 +61,15 @@ class CallAnswer(NamedTuple):
 
     text: str
     error: bool
+
+
+class AskedCall(NamedTuple):
+    """A call as a model asks for it; one that is not `complete` may lack its end, and is not made."""
+
+    id: str
+    name: str
+    arguments: str | Mapping[str, Any]
+    complete: bool = True
 
 
 class ToolGate:
@@ -244,11 +253,27 @@ class ToolGate:
 
     def answer(self, message: Any) -> list[dict[str, Any]]:
         """The messages that answer the tool calls of an assistant's message, an object of OpenAI's or a mapping."""
-        return [_message(id, self.call(name, arguments, id=id)) for id, name, arguments in _calls_of(message)]
+        calls = _calls_of(message)
+        return list(map(_message, calls, self.answers(calls)))
 
     async def aanswer(self, message: Any) -> list[dict[str, Any]]:
         """The twin of `answer` for async tools."""
-        return [_message(id, await self.acall(name, arguments, id=id)) for id, name, arguments in _calls_of(message)]
+        calls = _calls_of(message)
+        return list(map(_message, calls, await self.aanswers(calls)))
+
+    def answers(self, calls: Iterable[AskedCall]) -> list[CallAnswer]:
+        """What a model is told of its calls, which are made one after the other."""
+        return [
+            self.carry_out(each.name, each.arguments, id=each.id) if each.complete else cut_off(each.name)
+            for each in calls
+        ]
+
+    async def aanswers(self, calls: Iterable[AskedCall]) -> list[CallAnswer]:
+        """The twin of `answers` for async tools."""
+        return [
+            await self.acarry_out(each.name, each.arguments, id=each.id) if each.complete else cut_off(each.name)
+            for each in calls
+        ]
 
     def finished(self, decision: Decision, value: object) -> str:
         """Tell the gate what a call that was let through gave back; the same as text for the model."""
@@ -327,18 +352,14 @@ def failure_text(decision: Decision, error: Exception) -> str:
     return f"The call to {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
 
 
-def _calls_of(message: Any) -> list[tuple[str, str, str]]:
-    calls = part_of(message, "tool_calls") or ()
-    if not all(isinstance(part_of(call, "id"), str) and part_of(call, "id") for call in calls):
-        raise ConfigError("a tool call has no identifier: give each one of its own", option="message")
-    return [
-        (
-            str(part_of(call, "id")),
-            str(part_of(part_of(call, "function"), "name")),
-            part_of(part_of(call, "function"), "arguments") or "{}",
-        )
-        for call in calls
-    ]
+def _calls_of(message: Any) -> list[AskedCall]:
+    calls: list[AskedCall] = []
+    for call in part_of(message, "tool_calls") or ():
+        id, function = part_of(call, "id"), part_of(call, "function")
+        if not (isinstance(id, str) and id):
+            raise ConfigError("a tool call has no identifier: give each one of its own", option="message")
+        calls.append(AskedCall(id, str(part_of(function, "name")), part_of(function, "arguments") or "{}"))
+    return calls
 
 
 def cut_off(name: str) -> CallAnswer:
@@ -351,5 +372,5 @@ def part_of(of: Any, name: str) -> Any:
     return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
 
 
-def _message(id: str, content: str) -> dict[str, Any]:
-    return {"role": "tool", "tool_call_id": id, "content": content}
+def _message(call: AskedCall, answer: CallAnswer) -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": call.id, "content": answer.text}
