@@ -16,7 +16,7 @@ import re
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from importlib import import_module
@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
-from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SqlRows, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SharedWrites, SqlRows, Transaction
 
 _SCHEMA: Final = "stepguard"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
@@ -91,7 +91,8 @@ class LedgerDatabase:
         self._lock: Final = threading.RLock()
         self._busy = 0
         self._head: tuple[int, bytes] | None = None
-        self._syncing: Final = SharedSync(self._sync)
+        self._writes: Final = SharedWrites()
+        self._syncing: Final = SharedSync()
         self._held: Final[set[int]] = set()
         self._freed: Final[list[int]] = []
         self._process: Final = os.getpid()
@@ -121,9 +122,13 @@ class LedgerDatabase:
             self._head = transaction.head or self._head
             self._syncing.note()
 
+    def write(self, change: Callable[[Transaction], None]) -> None:
+        """See `LedgerStore.write`."""
+        self._writes.write(change, self.writing)
+
     def sync(self) -> None:
         """See `LedgerStore.sync`."""
-        self._syncing.wait()
+        self._syncing.wait(self._sync)
 
     def _sync(self) -> None:
         """Commit something that waits for the disk: whatever was committed before it is there as well."""

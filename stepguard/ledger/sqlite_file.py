@@ -17,7 +17,7 @@ from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import ConfigError, LedgerError
 from stepguard.ledger import store
 from stepguard.ledger.locks import RunLocks
-from stepguard.ledger.store import BUSY_SECONDS, SharedSync, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SharedWrites, Transaction
 
 _APPLICATION: Final = 0x5374_4C67
 _LONG: Final = 16 * 2**20
@@ -57,7 +57,8 @@ class LedgerFile:
         self._unsynced: OSError | None = None
         self._log: int | None = None
         self._long: int = _LONG
-        self._syncing: Final = SharedSync(self._sync_log)
+        self._writes: Final = SharedWrites()
+        self._syncing: Final = SharedSync()
         self._identity: tuple[int, int] | None = None
         self._process: Final = os.getpid()
         self._lock_path: Final = Path(f"{os.path.realpath(path)}-locks")  # the same under every name of the file
@@ -165,9 +166,13 @@ class LedgerFile:
             self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
         self._long = os.fstat(self._log).st_size + _LONG if busy else _LONG  # somebody reads what was there before
 
+    def write(self, change: Callable[[Transaction], None]) -> None:
+        """See `LedgerStore.write`."""
+        self._writes.write(change, self.writing)
+
     def sync(self) -> None:
         """See `LedgerStore.sync`."""
-        self._syncing.wait()
+        self._syncing.wait(self._sync_log)
 
     def _sync_log(self) -> None:
         self._check_synced()

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import struct
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Protocol
+
+from stepguard.errors import LedgerError
 
 SCHEMA: Final = 1
 """The version of the schema, the first one."""
@@ -115,15 +119,11 @@ class Transaction:
 class SharedSync:
     """Syncs a disk for all the threads that wait for that at the same time.
 
-    Args:
-        sync: syncs it, and raises where it cannot.
-
     Attributes:
         lock: held while it is synced.
     """
 
-    def __init__(self, sync: Callable[[], None]) -> None:
-        self._sync: Final = sync
+    def __init__(self) -> None:
         self.lock: Final = threading.Lock()
         self._written = self._synced = 0
 
@@ -131,14 +131,66 @@ class SharedSync:
         """Something was written; nobody else says so meanwhile."""
         self._written += 1
 
-    def wait(self) -> None:
-        """Wait until what was written before is synced."""
+    def wait(self, sync: Callable[[], None]) -> None:
+        """Wait until what was written before is synced; `sync` does that, and raises where it cannot."""
         wanted = self._written
         with self.lock:
             if self._synced < wanted:  # not by the one that was waited for
                 written = self._written
-                self._sync()
+                sync()
                 self._synced = written
+
+
+class SharedWrites:
+    """Writes for all the threads that wait for that at the same time, in one transaction."""
+
+    def __init__(self) -> None:
+        self._lock: Final = threading.RLock()
+        self._waiting: Final[deque[_Write]] = deque()
+
+    def write(
+        self, change: Callable[[Transaction], None], writing: Callable[[], AbstractContextManager[Transaction]]
+    ) -> None:
+        """Carry out a change, which raises a `LedgerError` before it has written anything, or not at all.
+
+        Args:
+            change: writes it.
+            writing: begins a transaction.
+        """
+        own = _Write(change)
+        self._waiting.append(own)
+        with self._lock:
+            if not own.done:  # by the one that was waited for
+                self._write_all(own, writing)
+        if own.error is not None:
+            raise own.error
+
+    def _write_all(self, own: _Write, writing: Callable[[], AbstractContextManager[Transaction]]) -> None:
+        writes = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        try:
+            with writing() as transaction:
+                for each in writes:
+                    try:
+                        each.change(transaction)
+                    except LedgerError as error:
+                        each.error = error
+        except BaseException as error:  # noqa: BLE001 - raised by `write`; an interruption is that of this thread alone
+            for each in writes:
+                failure = LedgerError(str(error) or type(error).__name__)
+                failure.__cause__ = error
+                each.error = error if each is own else each.error or failure
+        finally:
+            for each in writes:
+                each.done = True
+
+
+@dataclass(slots=True, eq=False)
+class _Write:
+    """What one thread has to write, and what came of it."""
+
+    change: Callable[[Transaction], None]
+    done: bool = False
+    error: BaseException | None = None
 
 
 class LedgerStore(Protocol):
@@ -158,6 +210,9 @@ class LedgerStore(Protocol):
             LedgerError: it cannot be written; nothing was. Or a server was lost while it was written, and does not come
                 back: then nobody can say, and what is there is read when the run goes on.
         """
+
+    def write(self, change: Callable[[Transaction], None]) -> None:
+        """Write as `writing` does, together with other threads; see `SharedWrites.write`."""
 
     def sync(self) -> None:
         """Have everything that was written before, by whomever, survive a loss of power. Others may write meanwhile.

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Final
 
 from stepguard.errors import LedgerError, RunConflict
-from stepguard.ledger.store import LedgerStore
+from stepguard.ledger.store import LedgerStore, Transaction
 
 
 class RunWriter:
@@ -53,16 +53,19 @@ class RunWriter:
         Raises:
             LedgerError: nothing was written.
         """
-        with self._file.writing() as transaction:
+
+        def change(transaction: Transaction) -> None:
             if not self._open:
                 raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
-            self._open = not last
             changes = {**listed, "updated = ?": time.time()}
             update = f"update runs set {', '.join(changes)} where number = ? and epoch = ?"
             if not transaction.execute(update, *changes.values(), self._run, self._epoch).rowcount:
                 what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
                 raise RunConflict(what, under_way=True)
             transaction.append(self._run, self._salt, records)
+            self._open = not last
+
+        self._file.write(change)
         if synced:
             self.settle()
 
