@@ -158,13 +158,13 @@ class LedgerFile:
         """Bring a long log into the file. SQLite's own way would not come to its end while other processes write."""
         if self._log is None or os.fstat(self._log).st_size <= self._long:
             return
-        self._connection.execute("pragma wal_checkpoint(passive)").fetchone()  # most of it, while others may write
-        self._connection.execute("pragma busy_timeout = 100")
-        try:
-            busy = self._connection.execute("pragma wal_checkpoint(restart)").fetchone()[0]
-        finally:
-            self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
-        self._long = os.fstat(self._log).st_size + _LONG if busy else _LONG  # somebody reads what was there before
+        self._long = os.fstat(self._log).st_size + _LONG
+        with suppress(sqlite3.Error):  # on a full disk, say: what was written is durable in the log all the same
+            self._connection.execute("pragma wal_checkpoint(passive)").fetchone()  # most of it, while others may write
+            self._connection.execute("pragma busy_timeout = 100")
+            if not self._connection.execute("pragma wal_checkpoint(restart)").fetchone()[0]:
+                self._long = _LONG  # and nobody reads what was there before
+        self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
     def write(self, change: Callable[[Transaction], None]) -> None:
         """See `LedgerStore.write`."""

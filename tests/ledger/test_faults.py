@@ -287,6 +287,33 @@ def test_a_disk_that_does_not_sync_is_trusted_no_more(tmp_path: Path, monkeypatc
     assert faults_of(path) == []
 
 
+def test_a_log_that_cannot_be_shortened_costs_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the disk is too full to bring the log into the file, what stands in the log is durable all the same."""
+    monkeypatch.setattr("stepguard.ledger.sqlite_file._LONG", 20_000)
+
+    class Full:
+        tried = 0
+
+        def __init__(self, connection: Any) -> None:
+            self.connection = connection
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self.connection, name)
+
+        def execute(self, sql: str, *given: Any) -> Any:
+            if "wal_checkpoint" in sql:
+                Full.tried += 1
+                raise sqlite3.OperationalError("database or disk is full")
+            return self.connection.execute(sql, *given)
+
+    ledger = Ledger(tmp_path / "runs.db")
+    file: Any = ledger.file
+    file._connection = Full(file._connection)
+    assert Guard(SURE, segment=1, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
+    assert Full.tried > 0
+    assert faults_of(tmp_path / "runs.db") == []
+
+
 def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Threads share syncs of the disk: each waits for one that began behind its write. An event loop waits for none."""
     ledger, read = Ledger(tmp_path / "runs.db"), Ledger(tmp_path / "runs.db", read_only=True)
