@@ -149,14 +149,15 @@ class BranchingAuditor(Auditor):
                 why = aside.dropped
             elif not entries and (reached.name in unread or self._by_number or reached.name in loose):
                 why = "it is named, or a line is numbered, where no claim about it can be read"
-            elif doubtful and self._fails(entries, judge):
-                why = "it rests on steps of which it is not known what the transcript says"
             index = len(self.steps)
             self.steps.append(reached.step)
             given.append(entries)
             if why:
-                unplaced.update(() if entries else {reached.step.id})
-                self._unjudged(reached.step.id, why, entries[-1] if entries else None, expected)
+                unplaced.add(reached.step.id)
+                self._unjudged(reached.step.id, why, expected=expected)
+                return expected
+            if doubtful and self._fails(entries, judge):
+                self._verdicts.append(self._resting(reached.step, index, telling(entries, judge), expected))
                 return expected
             self._at = reached
             found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
@@ -167,6 +168,15 @@ class BranchingAuditor(Auditor):
         self._beyond(used)
         self._comparisons()
         return given
+
+    def _resting(self, step: Step, index: int, entry: Entry, expected: Value | None) -> StepAudit:
+        """A wrong value that rests on steps whose claims are set aside: it is not said whose slip it is."""
+        right = None if expected is None else step.type.write(expected)
+        reason = "it may follow from earlier steps, of which it is not known what the transcript says"
+        reason = reason if right is None else f"{reason}; {right} would be right"
+        self._find("inherited", step.id, (entry.start, entry.end), reason)
+        place = self.lines.place(entry.start, entry.end)
+        return StepAudit(step.id, index, "wrong", "inherited", entry.value, right, reason, place)
 
     def _go(self, value: Callable[[Reached, Value | None], Value | None]) -> Way:
         """The right way."""

@@ -303,6 +303,12 @@ def test_a_slip_that_would_end_a_loop_leaves_open_what_belongs_to_the_next_one(t
     assert {each.step for each in found.findings} == {"repeat[1].x", None} - ({None} if values[-1] == "1" else set())
 
 
+def test_what_is_wrong_and_rests_on_claims_set_aside_is_inherited() -> None:
+    """A round is left out, which one is not said: the sum over the rounds is wrong, and not of its own making."""
+    found = audit(PROCEDURE, INPUTS, SET_ASIDE["a round too few"] + "\ntotal = 80\nfee = 10\nend = 70\nAnswer: 70")
+    assert (judged(found)["items[0].paid"], judged(found)["total"]) == ("not_judged", "inherited")
+
+
 def test_headings_end_with_the_loop_that_they_are_about() -> None:
     """The last round of one loop is none of the next loop."""
     procedure = Procedure.parse(
