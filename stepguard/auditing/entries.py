@@ -21,7 +21,7 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
-from stepguard.language.retraction import denied_next, supposes
+from stepguard.language.retraction import denied_next, doubted_before
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.steps import Step
 
@@ -253,7 +253,9 @@ def _understood(entry: Entry, words: str, where: str = "the words in front") -> 
     """A claim without its value where there are words in front that are not understood as the writer's own."""
     if not words:
         return entry
-    return entry.without_value(f"{where}, {shorten(words)!r}, are not understood", supposed=supposes(words))
+    return entry.without_value(
+        f"{where}, {shorten(words)!r}, are not understood", supposed=doubted_before(words) == "supposed"
+    )
 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:

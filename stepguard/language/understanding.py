@@ -142,13 +142,15 @@ _OPERATION: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _QUANTITY_OF: Final = lazy_pattern(
-    r"\b(\w+) (?:of|for|per|in|on)\b|\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) ([\w ]+)\W*\Z",
+    r"\b(?P<head>\w+) (?:of|for|per|in|on)\b"
+    r"|\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) (?P<owned>[\w ]+)\W*\Z",
     re.IGNORECASE,
 )
 _LONGEST_LABEL: Final = 200
 _TITLE: Final = lazy_pattern(r"[^\s\d|:<][^\s|:<]{0,29}(?: [^\s\d|:<][^\s|:<]{0,29}){0,5}(?<![.,;!?)])")
-_NO_QUANTITY: Final = _set("number result results answer answers step steps value values output work term")
-_WORKED_OUT: Final = _set("number count total sum amount cost price")
+_MEASURES: Final = (
+    QUANTITIES - _EXCLUDED - _set("result results answer answers step steps value values output work term")
+)
 _REMARK: Final = lazy_pattern(
     r"[^\S\n]{0,3}(?:[\u2713\u2714\u2705\u2611]\ufe0f?[^\S\n]?)?[.*_]{0,3}[^\S\n]{0,3}"
     r"(?:\((?P<round>[^()\n]*(?:\([^()\n]*\)[^()\n]*)*)\)?|\[(?P<square>[^\]\n]*)\]?"
@@ -294,13 +296,9 @@ class Understanding:
         found = None if len(label) > _LONGEST_LABEL or _REFUSED.search(label) else _QUANTITY_OF.search(label)
         if found is None:
             return False
-        head, owned = found[1], found[2]
-        if owned is not None:
-            words = _words(owned)
-            return bool(words) and words[-1] in QUANTITIES - _NO_QUANTITY - _EXCLUDED and not self.unread(owned)
-        return head.lower() in (QUANTITIES - _NO_QUANTITY - _EXCLUDED | _WORKED_OUT) and not self.unread(
-            label[: found.start()]
-        )
+        named = found["owned"] or label[: found.end("head")]
+        words = _words(named)
+        return words[-1:] != [] and words[-1] in _MEASURES and not self.unread(named)
 
 
 def _is_operation(label: str) -> bool:
