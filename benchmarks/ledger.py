@@ -9,10 +9,10 @@ the time by the clock, waiting for the disk included. `resume_s` is how long run
 which every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into
 one file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each
 with a part of the rows, all into one file, which syncs, and `workers N cpu_ms` the processor time that each of them
-takes in its process: as many processors as there are, over that, is what so many workers can do. `write_ms` is how
-long one short procedure has the file for itself: 1,000 / that of them in a second is what any number of workers can
-do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the least, the middle and
-the most of the repetitions.
+takes in its process: as many processors as there are, over that, is what so many workers can do. `write_ms` is the
+processor time for which one short procedure has the file for itself: 1,000 / that of them in a second is what any
+number of workers can do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the
+least, the middle and the most of the repetitions.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def _shared(path: Path, workers: int, procedures: int) -> tuple[float, float]:
 
 
 def _waited(path: Path, count: int = 100) -> tuple[float, float]:
-    """How long a procedure has the file for itself, and waits for the disk, in ms by the clock; by one run alone."""
+    """The processor time for which a procedure has the file for itself, and how long it waits for the disk, in ms."""
     procedure, writing, syncing = _short(), [0.0], [0.0]
     with Ledger(path) as ledger:
         file = ledger.file
@@ -135,10 +135,10 @@ def _waited(path: Path, count: int = 100) -> tuple[float, float]:
 
         @contextmanager
         def timed() -> Iterator[Any]:
-            began = time.perf_counter()
+            began = time.process_time()
             with write() as transaction:
                 yield transaction
-            writing[0] += time.perf_counter() - began
+            writing[0] += time.process_time() - began
 
         def timed_sync() -> None:
             began = time.perf_counter()
