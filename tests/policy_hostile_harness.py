@@ -18,6 +18,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from stepguard import Policy
+from stepguard.errors import PolicyError
 from stepguard.policy import Decision, PolicyGate
 
 BASE: Final = """
@@ -224,7 +225,12 @@ def make_policy(chance: random.Random) -> tuple[Policy, frozenset[str]]:
     for old, new in AGAIN.items() if chance.random() < 0.3 else ():
         text = text.replace(old, new)
     fact = 'fact checked[account: text]: boolean "Was it checked?"\n' if asked else ""
-    made = Policy.parse(fact + text)
+    try:
+        made = Policy.parse(fact + text)
+    except PolicyError as error:
+        if "never hold together" not in error.message:
+            raise
+        return make_policy(chance)
     return made, frozenset([*rules, "owner"] if seen else rules)
 
 
