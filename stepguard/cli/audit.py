@@ -81,7 +81,7 @@ def _text(data: bytes, path: str) -> str:
     return text
 
 
-def _print(found: Audit, procedure: Procedure) -> None:
+def _print(audited: Audit, procedure: Procedure) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
     from rich.table import Table
@@ -92,23 +92,23 @@ def _print(found: Audit, procedure: Procedure) -> None:
     for column in ("step", "line", "claimed", "right", "verdict"):
         table.add_column(column, overflow="fold", justify="right" if column in ("line", "claimed", "right") else "left")
     colours = {"right": "green", "not_judged": "yellow"}
-    for step in found.steps:
+    for step in audited.steps:
         line = "" if step.place is None else str(step.place.line)
         verdict = Text(_verdict(step), style=colours.get(step.verdict, "red"))
         table.add_row(
             Text(_cell(step.step)), line, Text(_cell(step.claimed or "")), Text(_cell(step.expected or "")), verdict
         )
     console.print(table)
-    for finding in found.findings:
+    for finding in audited.findings:
         console.print(Text(_finding(finding)), soft_wrap=True)
-    console.print(Text(_summary(found)), soft_wrap=True)
+    console.print(Text(_summary(audited)), soft_wrap=True)
 
 
 def _verdict(step: StepAudit) -> str:
-    said = step.verdict.replace("_", " ")
+    verdict = step.verdict.replace("_", " ")
     if step.verdict == "not_judged" and step.reason:
-        return f"{said}: {_cell(step.reason)}"
-    return said if step.kind in (None, "missing_step") else f"{said}: {step.kind}"
+        return f"{verdict}: {_cell(step.reason)}"
+    return verdict if step.kind in (None, "missing_step") else f"{verdict}: {step.kind}"
 
 
 def _finding(finding: Finding) -> str:
@@ -117,15 +117,15 @@ def _finding(finding: Finding) -> str:
     return f"{where}{finding.kind}{step}: {_cell(finding.reason)}"
 
 
-def _summary(found: Audit) -> str:
-    counts = Counter(step.verdict for step in found.steps)
+def _summary(audited: Audit) -> str:
+    counts = Counter(step.verdict for step in audited.steps)
     steps = ", ".join(f"{count} {verdict.replace('_', ' ')}" for verdict, count in counts.items())
     answer = "none marked"
-    if found.answer is not None:
-        judged = {True: "right", False: "wrong", None: "not judged"}[found.answer_right_lenient]
-        value = found.answer.value
-        answer = f"{_cell(found.answer.text if value is None else show_value(value))}, {judged}"
-    total = "1 step" if len(found.steps) == 1 else f"{len(found.steps)} steps"
+    if audited.answer is not None:
+        judged = {True: "right", False: "wrong", None: "not judged"}[audited.answer_right_lenient]
+        value = audited.answer.value
+        answer = f"{_cell(audited.answer.text if value is None else show_value(value))}, {judged}"
+    total = "1 step" if len(audited.steps) == 1 else f"{len(audited.steps)} steps"
     return f"{total}: {steps}; answer: {answer}"
 
 

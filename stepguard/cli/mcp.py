@@ -101,12 +101,12 @@ def _models(options: argparse.Namespace) -> dict[str, object] | None:
         return None
     from stepguard.cli.models import choose_backend
 
-    found: dict[str, object] = {}
+    backends: dict[str, object] = {}
     for name in options.model or [None]:
         asked = argparse.Namespace(gguf=None, model=name, base_url=options.base_url, seed=None)
         backend, shown = choose_backend(asked)
-        found[name or shown] = backend
-    return found
+        backends[name or shown] = backend
+    return backends
 
 
 def _serve_http(server: Any, host: str, port: int) -> None:

@@ -22,7 +22,7 @@ def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, An
     profile = plan.options.profile
     if profile is None:
         return []
-    told: list[dict[str, Any]] = []
+    forecasts: list[dict[str, Any]] = []
     for length in plan.cells:
         runs = [
             outcome
@@ -34,7 +34,7 @@ def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, An
         procedure = plan.family.make(runs[0].seed, length).procedure
         expected = forecast(procedure, profile, segments=plan.options.settings().segments)
         spent = {name: sum(getattr(run, name) for run in runs) / len(runs) for name in _MEASURES}
-        told.append(
+        forecasts.append(
             {
                 "length": length,
                 "n": len(runs),
@@ -42,7 +42,7 @@ def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, An
                 "spent": {**spent, "success": sum(run.verified for run in runs) / len(runs)},
             }
         )
-    return told
+    return forecasts
 
 
 def tell(row: Mapping[str, Any]) -> str:

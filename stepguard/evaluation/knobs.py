@@ -76,15 +76,15 @@ def _knob_text(value: object) -> str:
 
 def _knobs(inside: str) -> dict[str, object] | None:
     """The knobs that stand in brackets; None where they cannot be read, or one stands twice."""
-    found: dict[str, object] = {}
+    knobs: dict[str, object] = {}
     at = 0
     while at < len(inside.rstrip()):
         match = _KNOB.match(inside, at)
-        if match is None or match[1] in found:
+        if match is None or match[1] in knobs:
             return None
-        found[match[1]] = _value(match[2])
+        knobs[match[1]] = _value(match[2])
         at = match.end()
-    return None if inside.rstrip().endswith(",") else found
+    return None if inside.rstrip().endswith(",") else knobs
 
 
 def _value(text: str) -> object:

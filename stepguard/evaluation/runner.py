@@ -284,8 +284,8 @@ def _value(line: bytes) -> Any:
 
 
 def _outcome(line: bytes) -> Outcome | None:
-    found = _value(line)
+    data = _value(line)
     try:
-        return Outcome.from_dict(found)
+        return Outcome.from_dict(data)
     except (TypeError, ValueError):
         return None

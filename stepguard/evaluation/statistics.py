@@ -133,9 +133,9 @@ def _multinomial(counts: Sequence[int], chance: random.Random) -> list[int]:
     left = weight = sum(counts)
     drawn: list[int] = []
     for count in counts:
-        found = left if count == weight else _binomial(left, count / weight, chance)
-        drawn.append(found)
-        left -= found
+        number = left if count == weight else _binomial(left, count / weight, chance)
+        drawn.append(number)
+        left -= number
         weight -= count
     return drawn
 

@@ -87,15 +87,15 @@ class Canonical:
             case Constant():
                 return self._exponential(_constant(1))
             case Sum(terms):
-                found = self.form(terms[0])
+                quotient = self.form(terms[0])
                 for term in terms[1:]:
-                    found = self.add(found, self.form(term))
-                return found
+                    quotient = self.add(quotient, self.form(term))
+                return quotient
             case Product(factors):
-                found = self.form(factors[0])
+                quotient = self.form(factors[0])
                 for factor in factors[1:]:
-                    found = self.multiply(found, self.form(factor))
-                return found
+                    quotient = self.multiply(quotient, self.form(factor))
+                return quotient
             case PowerOf(base, exponent):
                 return self._power(base, exponent)
             case CallOf(function, argument):
@@ -205,24 +205,24 @@ class Canonical:
         return self._whole(_unknown(f"({self._text(form)})^(1/{exponent.denominator})"), exponent.numerator)
 
     def _prime_roots(self, number: int, degree: int) -> Quotient:
-        found = Quotient(_constant(1), _constant(1))
+        quotient = Quotient(_constant(1), _constant(1))
         for prime, power in _factors(number):
             whole, rest = divmod(power, degree)
             if prime.bit_length() * whole > _MAX_BITS:
                 raise TooBig
             monomial: Monomial = ((f"{prime}^(1/{degree})", rest),) if rest else _ONE
-            found = self.multiply(found, Quotient({monomial: prime**whole}, _constant(1)))
-        return found
+            quotient = self.multiply(quotient, Quotient({monomial: prime**whole}, _constant(1)))
+        return quotient
 
     def _exponential(self, exponent: Polynomial) -> Quotient:
         """Euler's number to a polynomial, as a product over its terms."""
-        found = Quotient(_constant(1), _constant(1))
+        quotient = Quotient(_constant(1), _constant(1))
         for monomial, value in exponent.items():
             # e^(3x/2) is the third power of e^(x/2). Halves and wholes of one term do not meet: that costs a proof.
             unit = exact(Fraction(1, value.denominator))
             name = f"exp({_monomial_text(monomial, unit)})"
-            found = self.multiply(found, self._whole(_unknown(name), value.numerator))
-        return found
+            quotient = self.multiply(quotient, self._whole(_unknown(name), value.numerator))
+        return quotient
 
     def _call(self, function: str, argument: Quotient) -> Quotient:
         if not argument.over and function in _ODD_FUNCTIONS:
@@ -276,10 +276,10 @@ def _bits(value: Exact) -> int:
 
 
 def _plus(left: Polynomial, right: Polynomial) -> Polynomial:
-    found = dict(left)
+    polynomial = dict(left)
     for monomial, value in right.items():
-        found[monomial] = exact(Fraction(found.get(monomial, 0)) + value)
-    return {monomial: value for monomial, value in found.items() if value}
+        polynomial[monomial] = exact(Fraction(polynomial.get(monomial, 0)) + value)
+    return {monomial: value for monomial, value in polynomial.items() if value}
 
 
 def _joined(left: Monomial, right: Monomial) -> tuple[Monomial, Exact]:
@@ -300,19 +300,19 @@ def _joined(left: Monomial, right: Monomial) -> tuple[Monomial, Exact]:
 
 def _factors(number: int) -> list[tuple[int, int]]:
     """A number as powers of its small primes, and of what is left without them."""
-    found: list[tuple[int, int]] = []
+    powers: list[tuple[int, int]] = []
     for prime in range(2, _MAX_PRIME):
         power = 0
         while number % prime == 0:
             number //= prime
             power += 1
         if power:
-            found.append((prime, power))
+            powers.append((prime, power))
         if prime * prime > number:
             break
     if number > 1:
-        found.append((number, 1))
-    return found
+        powers.append((number, 1))
+    return powers
 
 
 def _monomial_text(monomial: Monomial, value: Exact) -> str:

@@ -121,21 +121,21 @@ class Decider:
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
             return Deduction("open", f"a formula has more than {MAX_NODES} parts")
         forms = _forms(left, right)
-        found = False
+        multiple = False
         if forms is not None:
             canonical, one, other = forms
             try:
                 if not one.over and not other.over:
                     return Deduction("open", "both equations say nothing")
-                found = canonical.ratio(one, other) is not None
-                if not found and one.plain and other.plain:
+                multiple = canonical.ratio(one, other) is not None
+                if not multiple and one.plain and other.plain:
                     return Deduction("no", "one is no multiple of the other")
             except TooBig:
                 pass
         sampled = self._sample_ratio(left, right)
         if sampled.finding is not None:
             return sampled.finding
-        if found or left == right:
+        if multiple or left == right:
             return _YES if sampled.met else _nowhere(left)
         if sampled.agreeing < _AGREEING:
             return Deduction("open", "too few points where both could be evaluated")

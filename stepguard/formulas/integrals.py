@@ -73,12 +73,12 @@ def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
     if not form.plain or divided:
         return None
     under = _sum_of(form.under)
-    found: dict[int, list[Formula]] = {}
+    terms_by_power: dict[int, list[Formula]] = {}
     for key, value in form.over.items():
         power = dict(key).get(variable, 0)
         rest = tuple((name, each) for name, each in key if name != variable)
-        found.setdefault(power + 1, []).append(_term(rest, Fraction(value) / (power + 1)))
-    return {power: product((total(terms), PowerOf(under, Number(-1)))) for power, terms in found.items()}
+        terms_by_power.setdefault(power + 1, []).append(_term(rest, Fraction(value) / (power + 1)))
+    return {power: product((total(terms), PowerOf(under, Number(-1)))) for power, terms in terms_by_power.items()}
 
 
 def _sum_of(polynomial: Mapping[tuple[tuple[str, int], ...], int | Fraction]) -> Formula:
@@ -102,7 +102,7 @@ def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> fl
     estimates = []
     for panels in _PANELS:
         width = (ends[1] - ends[0]) / panels
-        found = 0.0
+        estimate = 0.0
         for index in range(panels):
             middle = ends[0] + (index + 0.5) * width
             for node, weight in _NODES:
@@ -113,8 +113,8 @@ def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> fl
                     return Deduction("open", f"the integrand could not be evaluated at {place:.6g}")
                 except (Undefined, Pole):
                     return Deduction("open", f"the integrand is not defined at {place:.6g}")
-                found += weight * value * width / 2
-        estimates.append(found)
+                estimate += weight * value * width / 2
+        estimates.append(estimate)
     if abs(estimates[0] - estimates[1]) > _CLOSE * max(1.0, abs(estimates[0])):
         return Deduction("open", "the integrand is too steep, or not defined everywhere")
     return estimates[1]

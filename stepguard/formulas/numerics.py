@@ -119,10 +119,10 @@ def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
 
 
 def _fold(operation: Callable[[Value, Value], Value], parts: tuple[Formula, ...], point: Mapping[str, Exact]) -> Value:
-    found = evaluate_at(parts[0], point)
+    value = evaluate_at(parts[0], point)
     for part in parts[1:]:
-        found = operation(found, evaluate_at(part, point))
-    return found
+        value = operation(value, evaluate_at(part, point))
+    return value
 
 
 def _bits(number: Exact) -> int:
@@ -186,9 +186,9 @@ def _power(base: Value, exponent: Value) -> Value:
                 raise Pole
             return 0
         if base > 0 and exponent.denominator <= 100:
-            found = exact_root(base, exponent.denominator)
-            if found is not None:
-                return _whole_power(found, exponent.numerator)
+            root = exact_root(base, exponent.denominator)
+            if root is not None:
+                return _whole_power(root, exponent.numerator)
     near = enclose(base)
     if near.high < 0:
         raise Undefined if exponent.denominator % 2 == 0 else Unknown
@@ -264,8 +264,8 @@ def _wave(call: Callable[[float], float], at_zero: int) -> Callable[[Value], Val
         near = enclose(value)
         middle = near.low + (near.high - near.low) / 2
         spread = (near.high - near.low) * (0.5 + 1e-9) + math.ulp(middle)
-        found = _float(call, middle)
-        return _make(max(found - spread, -1.0), min(found + spread, 1.0), _ULPS)
+        near_value = _float(call, middle)
+        return _make(max(near_value - spread, -1.0), min(near_value + spread, 1.0), _ULPS)
 
     return apply
 
@@ -308,9 +308,9 @@ def _abs(value: Value) -> Value:
 
 def _cbrt(value: Value) -> Value:
     if not isinstance(value, Interval):
-        found = exact_root(_unsigned(value), 3)
-        if found is not None:
-            return -found if value < 0 else found
+        root = exact_root(_unsigned(value), 3)
+        if root is not None:
+            return -root if value < 0 else root
     return _monotone(math.cbrt, enclose(value))
 
 
@@ -330,7 +330,7 @@ def _whole_root(number: int, degree: int) -> int | None:
     if number < 2:
         return number
     if degree == 2:
-        found = math.isqrt(number)
+        root = math.isqrt(number)
     else:
         if number.bit_length() < degree:
             return None
@@ -338,8 +338,8 @@ def _whole_root(number: int, degree: int) -> int | None:
         while low < high:
             middle = (low + high + 1) // 2
             low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
-        found = low
-    return found if found**degree == number else None
+        root = low
+    return root if root**degree == number else None
 
 
 _FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {

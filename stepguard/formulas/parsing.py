@@ -153,7 +153,7 @@ class FormulaParser:
         if self.known is None:
             return tokens
         letters = {name for name in self.known if len(name) == 1} | ({"e"} - self.declared)
-        found: list[Token] = []
+        split: list[Token] = []
         for token in tokens:
             name = token.text
             splits = (
@@ -164,14 +164,14 @@ class FormulaParser:
                 and all(letter in letters for letter in name)
             )
             if not splits:
-                found.append(token)
+                split.append(token)
                 continue
-            if found and found[-1].text == "^":
+            if split and split[-1].text == "^":
                 raise self.error(f"write the exponent {name!r} in brackets, or with *", token)
-            found += [
+            split += [
                 Token("name", letter, token.start + index, token.start + index + 1) for index, letter in enumerate(name)
             ]
-        return tuple(found)
+        return tuple(split)
 
     def _starts_factor(self) -> bool:
         token = self.token

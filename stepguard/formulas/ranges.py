@@ -93,16 +93,16 @@ def _alternative(
     conditions: list[Condition] = []
     for part in split_at(tokens, "and"):
         parser = parser_of(text, part, declared, known)
-        found = read_relation(parser)
-        if not isinstance(found, Relation):
+        relation = read_relation(parser)
+        if not isinstance(relation, Relation):
             raise parser.error("a range is a comparison such as x < 3, or an interval")
-        conditions += _conditions(found, parser, variable)
+        conditions += _conditions(relation, parser, variable)
     return [tuple(conditions)]
 
 
-def _conditions(found: Relation, parser: FormulaParser, variable: str) -> list[Condition]:
+def _conditions(relation: Relation, parser: FormulaParser, variable: str) -> list[Condition]:
     """``1 < x <= 3`` as conditions on x."""
-    sides, operators = found.sides, found.operators
+    sides, operators = relation.sides, relation.operators
     places = [index for index, side in enumerate(sides) if side == Name(variable)]
     directions = {operator[0] for operator in operators}
     if len(places) != 1 or len(sides) > 3 or (len(sides) == 3 and (places != [1] or len(directions) != 1)):

@@ -108,11 +108,11 @@ def multiply(left: Sequence[int], right: Sequence[int]) -> Coefficients:
     """
     if not left or not right:
         return ()
-    found = [0] * (len(left) + len(right) - 1)
+    product = [0] * (len(left) + len(right) - 1)
     for index, one in enumerate(left):
         for other_index, other in enumerate(right):
-            found[index + other_index] += one * other
-    return primitive(found)
+            product[index + other_index] += one * other
+    return primitive(product)
 
 
 def sign_of(polynomial: Sequence[int], at: Fraction) -> int:
@@ -212,10 +212,10 @@ def _squarefree(polynomial: Coefficients) -> Coefficients:
 def _divided(left: Coefficients, right: Coefficients) -> Coefficients:
     """A quotient that leaves no remainder."""
     held = [Fraction(value) for value in left]
-    found = [Fraction(0)] * (len(left) - len(right) + 1)
-    for shift in reversed(range(len(found))):
+    quotient = [Fraction(0)] * (len(left) - len(right) + 1)
+    for shift in reversed(range(len(quotient))):
         factor = held[shift + len(right) - 1] / right[-1]
-        found[shift] = factor
+        quotient[shift] = factor
         for index, value in enumerate(right):
             held[shift + index] -= factor * value
-    return primitive(found)
+    return primitive(quotient)

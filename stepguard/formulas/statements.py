@@ -209,12 +209,12 @@ def _signs(tokens: Sequence[Token], text: str) -> list[list[Token]]:
 
 
 def read_solution(parser: FormulaParser, variable: str) -> Formula:
-    found = read_relation(parser)
-    if not isinstance(found, Relation):
-        return found
-    if not found.equation:
+    relation = read_relation(parser)
+    if not isinstance(relation, Relation):
+        return relation
+    if not relation.equation:
         raise parser.error("a solution is a value, or an equation such as x = 2")
-    left, right = found.sides
+    left, right = relation.sides
     if _is_unknown(left, variable):
         return right
     if _is_unknown(right, variable):
@@ -269,22 +269,22 @@ def _assignment(
         tokens = tokens[len(head) :]
     inner = enclosed(tokens, "(", ")")
     parts = split_at(inner if inner is not None else tokens, ",", "and")
-    found: dict[str, Formula] = {}
+    assigned: dict[str, Formula] = {}
     bare: list[Formula] = []
     for part in parts:
         value = read_relation(parser_of(text, part, declared, known))
         if isinstance(value, Relation):
             name = value.sides[0]
-            if not value.equation or not isinstance(name, Name) or name.name not in variables or name.name in found:
+            if not value.equation or not isinstance(name, Name) or name.name not in variables or name.name in assigned:
                 raise wrong
-            found[name.name] = value.sides[1]
+            assigned[name.name] = value.sides[1]
         else:
             bare.append(value)
-    if inner is not None and not found and len(bare) == len(variables):
+    if inner is not None and not assigned and len(bare) == len(variables):
         return tuple(bare)
-    if bare or len(found) != len(variables):
+    if bare or len(assigned) != len(variables):
         raise wrong
-    return tuple(found[name] for name in variables)
+    return tuple(assigned[name] for name in variables)
 
 
 def parse_matrix(

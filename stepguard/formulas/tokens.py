@@ -106,17 +106,17 @@ def tokenize(text: str) -> tuple[Token, ...]:
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     body = unwrap(text)
-    body = _TEXT.sub(lambda found: f" {found[1]} ", body)
+    body = _TEXT.sub(lambda match: f" {match[1]} ", body)
     if body.startswith("~"):
         raise ExpressionError("'~' in front says about, and a formula is exact", text=body, position=0)
     tokens: list[Token] = []
     at = 0
     while at < len(body):
-        found = _TOKEN.match(body, at)
-        if found is None:
+        match = _TOKEN.match(body, at)
+        if match is None:
             raise ExpressionError(f"{body[at]!r} is not allowed in a formula", text=body, position=at)
-        _add(tokens, found, body)
-        at = found.end()
+        _add(tokens, match, body)
+        at = match.end()
         if tokens and tokens[-1].text == "\\frac" and (digits := _BARE_FRACTION.match(body, at)):  # \frac12
             tokens += [_number(digits[each], body, digits.start(each), digits.end(each)) for each in (1, 2)]
             at = digits.end()
@@ -124,8 +124,8 @@ def tokenize(text: str) -> tuple[Token, ...]:
     return tuple(tokens)
 
 
-def _add(tokens: list[Token], found: re.Match[str], body: str) -> None:
-    kind, piece, start, end = found.lastgroup, found[0], found.start(), found.end()
+def _add(tokens: list[Token], match: re.Match[str], body: str) -> None:
+    kind, piece, start, end = match.lastgroup, match[0], match.start(), match.end()
     match kind:
         case "blank":
             return

@@ -119,12 +119,12 @@ class _Worker:
         if late:
             raise WorkerFailed(f"it was not decided within {seconds:.3g} s", late=True)
         try:
-            found = json.loads(answer)
+            data = json.loads(answer)
         except ValueError:
-            found = None
-        if not isinstance(found, dict):
+            data = None
+        if not isinstance(data, dict):
             raise WorkerFailed("the worker process ended: it may have run out of memory")
-        return found
+        return data
 
     @property
     def alive(self) -> bool:

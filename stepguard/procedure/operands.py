@@ -95,10 +95,10 @@ def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
     """
     assert step.expression is not None
     name = _money_in(step.expression, step, sources)
-    found = None if name is None else sources[name].type.currency
-    if name is not None and step.type.currency not in (None, found):
+    currency = None if name is None else sources[name].type.currency
+    if name is not None and step.type.currency not in (None, currency):
         raise _mixed(step, f"it is in {step.type.currency}", name, sources)
-    return step.type.currency or (found if step.type.numeric and step.type.kind != "percent" else None)
+    return step.type.currency or (currency if step.type.numeric and step.type.kind != "percent" else None)
 
 
 def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:

@@ -260,9 +260,9 @@ class _Checker:
     def currencies(self, ends: list[_State], state: _State, statement: If) -> None:
         """Refuse a variable that is in one currency on one way and in another on another."""
         for name in dict.fromkeys(name for end in ends for name in end.money.maps[0]):
-            found = [end.money[name] for end in ends if name in end.money]
-            both = found[0]
-            for each in found[1:]:
+            kinds = [end.money[name] for end in ends if name in end.money]
+            both = kinds[0]
+            for each in kinds[1:]:
                 joint = joined(both, each)
                 if joint is None:
                     raise self.error(
@@ -309,10 +309,10 @@ class _Checker:
         declared = {each.name: each.type for each in called.inputs}
         for name, argument in statement.arguments:
             scaled = _leaves_currency_open(declared[name])
-            found = self.value(argument, state, what, statement, scaled=scaled)
-            if not fits(found, declared[name]):
+            kind = self.value(argument, state, what, statement, scaled=scaled)
+            if not fits(kind, declared[name]):
                 raise self.error(
-                    f"{what} gives {called.name} {name!r} as {found}, and it is {declared[name]} there", statement
+                    f"{what} gives {called.name} {name!r} as {kind}, and it is {declared[name]} there", statement
                 )
         currency = called.answer_in
         money = None if currency is None else ValueType(kind="money", currency=currency)
@@ -326,10 +326,10 @@ def _leaves_currency_open(declared: ValueType) -> bool:
     return declared.numeric and declared.currency is None
 
 
-def _in_currency(declared: ValueType, found: ValueType) -> ValueType | None:
+def _in_currency(declared: ValueType, given: ValueType) -> ValueType | None:
     """What a variable is that its type calls a number, and its expression an amount of money; None where nothing is."""
-    if declared.items is not None and found.items is not None:
-        items = _in_currency(declared.items, found.items)
+    if declared.items is not None and given.items is not None:
+        items = _in_currency(declared.items, given.items)
         return None if items is None else ValueType(kind="list", items=items)
     money = declared.numeric and declared.currency is None and declared.kind != "percent"
-    return found if money and found.currency is not None else None
+    return given if money and given.currency is not None else None

@@ -86,10 +86,10 @@ class Messages:
         yield event("message_stop")
 
     def error(self, problem: HttpProblem) -> dict[str, Any]:
-        told: dict[str, Any] = {"type": _kind(problem), "message": problem.message}
+        body: dict[str, Any] = {"type": _kind(problem), "message": problem.message}
         if problem.facts is not None:
-            told["stepguard"] = error_body(problem)["stepguard"]
-        return {"type": "error", "error": told}
+            body["stepguard"] = error_body(problem)["stepguard"]
+        return {"type": "error", "error": body}
 
     def error_event(self, problem: HttpProblem) -> bytes:
         return sse(self.error(problem), "error")

@@ -118,6 +118,7 @@ def create_app(
         on_call=None,
         backend={name: value for name, value in (("mode", mode), ("strict", strict)) if value is not None},
         guard=guard or {},
+        ledger=None,  # a request's own header names its run; see `stepguard.serve.kept`
     )
     check_instance(ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger", optional=True)
     opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger

@@ -89,8 +89,8 @@ def keys_of(scope: Scope) -> Iterator[str]:
     """The keys that a request shows."""
     for name, value in scope["headers"]:
         if name.lower() in _KEY_HEADERS:
-            told = value.decode("latin-1").strip()
-            yield from {told, told.rpartition(" ")[2]}
+            header = value.decode("latin-1").strip()
+            yield from {header, header.rpartition(" ")[2]}
     query = scope.get("query_string", b"").decode("latin-1")
     for name, value in parse_qsl(query) if "=" in query else ():
         if name.lower() in _KEY_PARAMETERS:

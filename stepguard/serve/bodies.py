@@ -52,10 +52,10 @@ async def read_body(body: bytes, limits: Limits, charge: Charge) -> Body:
     values = await work(_measure, body, limits)
     # The text of it, and the texts in it, of one to four bytes a character.
     charge.resize(len(body) * (3 if body.isascii() else 9) + values * _VALUE_BYTES)
-    found = await work(_decode, body)
-    if found is None:
+    read = await work(_decode, body)
+    if read is None:
         raise wrong_request("the body is no JSON object", code="invalid_json")
-    return found
+    return read
 
 
 async def _at_once(function: Any, *arguments: Any) -> Any:
@@ -126,8 +126,8 @@ def _decode(body: bytes) -> Body | None:
 
 def read_object(body: bytes) -> dict[str, Any] | None:
     """The JSON object that a response of the upstream is, as far as anybody could read it; None where it is none."""
-    found = _decode(body)
-    return None if found is None else found.data
+    read = _decode(body)
+    return None if read is None else read.data
 
 
 def check_messages(data: dict[str, Any], limits: Limits) -> None:

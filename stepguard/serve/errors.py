@@ -60,12 +60,12 @@ class HttpProblem(Exception):
 
     def headers(self) -> dict[str, str]:
         """The headers that belong to it."""
-        found: dict[str, str] = {}
+        headers: dict[str, str] = {}
         if self.retry_after is not None:
-            found["retry-after"] = str(math.ceil(self.retry_after))
+            headers["retry-after"] = str(math.ceil(self.retry_after))
         if self.retry is not None:
-            found["x-should-retry"] = "true" if self.retry else "false"
-        return found
+            headers["x-should-retry"] = "true" if self.retry else "false"
+        return headers
 
 
 def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> HttpProblem:
@@ -108,8 +108,8 @@ def unreadable(message: str) -> HttpProblem:
 
 def cut(message: str) -> str:
     """A message from elsewhere: no key in it, and not long."""
-    said = redact(message[: 20 * _LONGEST])  # cut before, or a page of megabytes is searched for keys
-    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}..."
+    text = redact(message[: 20 * _LONGEST])  # cut before, or a page of megabytes is searched for keys
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
 # Runs
@@ -146,19 +146,19 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
 
 
 def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> HttpProblem:
-    said = str(error)
+    message = str(error)
     if isinstance(error, BackendTimeout):
         return HttpProblem(
-            cut(said), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts
+            cut(message), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts
         )
     if error.status is None:
         return HttpProblem(
-            cut(said), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
+            cut(message), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
         )
     # A redirection without an address, or a number that is no status, means nothing to the caller.
     status = error.status if 400 <= error.status < 600 else 502
     return HttpProblem(
-        cut(said),
+        cut(message),
         status=status,
         kind=kind_of(status),
         code="upstream_error",

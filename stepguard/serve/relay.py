@@ -103,10 +103,10 @@ async def composed(
     status: int = response.status_code
     if status >= 400:
         return await _error(call, upstream, response)
-    found = read_object(await _whole_body(upstream, response, limits.answer)) if 200 <= status < 300 else None
-    if found is None or not answers(found):
+    answer = read_object(await _whole_body(upstream, response, limits.answer)) if 200 <= status < 300 else None
+    if answer is None or not answers(answer):
         raise unreadable(f"the upstream answered with status {status} and what is no list of models")
-    body = json.dumps(change(found), ensure_ascii=False).encode("utf-8", "surrogatepass")
+    body = json.dumps(change(answer), ensure_ascii=False).encode("utf-8", "surrogatepass")
     return _response(Response(body, status, media_type="application/json"), response, as_it_is=False)
 
 
@@ -141,10 +141,10 @@ async def _error(call: HttpCall, upstream: Upstream, response: Any) -> Response:
     """An error as it came; one in a form of its own, or in none, is raised in that of the protocol."""
     status: int = response.status_code
     body = await _whole_body(upstream, response, _READ_BYTES)
-    found = read_object(body)
-    if 400 <= status < 600 and found is not None and isinstance(found.get("error"), Mapping):
+    answer = read_object(body)
+    if 400 <= status < 600 and answer is not None and isinstance(answer.get("error"), Mapping):
         return _response(Response(body, status), response, as_it_is=False)
-    words = _words(found) if found is not None else None
+    words = _words(answer) if answer is not None else None
     if words is None and body.lstrip()[:1] != b"<":
         words = body[: 2 * _QUOTED].decode("utf-8", "replace").strip()
     if words:
@@ -160,21 +160,21 @@ async def _error(call: HttpCall, upstream: Upstream, response: Any) -> Response:
     )
 
 
-def _words(found: Mapping[str, Any]) -> str | None:
-    error = found.get("error")
+def _words(answer: Mapping[str, Any]) -> str | None:
+    error = answer.get("error")
     for words in (
         error,
         error.get("message") if isinstance(error, Mapping) else None,
-        *map(found.get, ("message", "detail")),
+        *map(answer.get, ("message", "detail")),
     ):
         if isinstance(words, str) and words:
             return words
     return None
 
 
-def _seconds(told: str | None) -> float | None:
+def _seconds(header: str | None) -> float | None:
     # More than eleven days is no wait.
-    return float(told) if told is not None and told.isdecimal() and len(told) < 7 else None
+    return float(header) if header is not None and header.isdecimal() and len(header) < 7 else None
 
 
 class _Reading:
@@ -211,8 +211,8 @@ class _Reading:
         if self.events:
             self._see_line(bytes(self._buffer))
             return self.ended
-        if not self._lost and (found := read_object(bytes(self._buffer))) is not None:
-            self.usage = usage_of(found)
+        if not self._lost and (answer := read_object(bytes(self._buffer))) is not None:
+            self.usage = usage_of(answer)
         return True
 
     def _see_line(self, line: bytes) -> None:
@@ -221,12 +221,12 @@ class _Reading:
         data = line[5:].strip()
         if data == _END_MARK:
             self.ended = True
-        elif (found := read_object(data)) is not None:
-            if found.get("error") or self._shape.ends(found):
+        elif (event := read_object(data)) is not None:
+            if event.get("error") or self._shape.ends(event):
                 self.ended = True
-            told = usage_of(found)
-            if told.tokens:
+            usage = usage_of(event)
+            if usage.tokens:
                 self.usage = Usage(
-                    input_tokens=max(self.usage.input_tokens, told.input_tokens),
-                    output_tokens=max(self.usage.output_tokens, told.output_tokens),
+                    input_tokens=max(self.usage.input_tokens, usage.input_tokens),
+                    output_tokens=max(self.usage.output_tokens, usage.output_tokens),
                 )

@@ -68,9 +68,9 @@ class Responses:
 
     def error_event(self, problem: HttpProblem) -> bytes:
         # The event has its fields at the top; under `error` the SDK finds what makes it raise.
-        told = error_body(problem)
-        top = {name: told[name] for name in ("message", "code", "param")}
-        return sse({"type": "error", "sequence_number": 0, **top, "error": told}, "error")
+        body = error_body(problem)
+        top = {name: body[name] for name in ("message", "code", "param")}
+        return sse({"type": "error", "sequence_number": 0, **top, "error": body}, "error")
 
     def ends(self, event: Mapping[str, Any]) -> bool:
         return event.get("type") in _LAST

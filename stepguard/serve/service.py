@@ -155,15 +155,15 @@ class Service:
             check_messages(body.data, self.limits)
             self._check_names(body)
             asked = shape.read(body.data)
-            found = await self._guarded.find(asked, call.body)
-            if found is None:
+            guarded = await self._guarded.find(asked, call.body)
+            if guarded is None:
                 call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
                 del body, asked
                 charge.resize(len(call.body))
                 return await self._pass_on(call, shape)
             if body.doubt:
                 raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
-            job, model = found
+            job, model = guarded
             return await self._guarded.run(call, self._upstream, shape, asked, job, model)
 
         return self.endpoint(shape.name, answer, shape)
@@ -196,11 +196,11 @@ class Service:
         asked = call.request.path_params.get("model", "")
         name, model = split_model(asked, self._procedures)
 
-        def change(found: dict[str, Any]) -> dict[str, Any]:
+        def change(models: dict[str, Any]) -> dict[str, Any]:
             if asked:
-                return {**found, "id": asked}
-            guarded = [_model_entry(each, name) for name in sorted(self._procedures) for each in found["data"]]
-            return {**found, "data": [*found["data"], *guarded]}
+                return {**models, "id": asked}
+            guarded = [_model_entry(each, name) for name in sorted(self._procedures) for each in models["data"]]
+            return {**models, "data": [*models["data"], *guarded]}
 
         def answers(body: Mapping[str, Any]) -> bool:
             data = body.get("data")
@@ -288,20 +288,20 @@ class Service:
     def _record(self, call: HttpCall, endpoint: _Endpoint, outcome: str | None) -> None:
         handling: Any = call.answer_headers.get("x-stepguard", "refused")
         seconds = time.monotonic() - call.began
-        said = outcome or str(call.status or "gone")
-        self.metrics.request(endpoint.name, handling, said, seconds)
+        status = outcome or str(call.status or "gone")
+        self.metrics.request(endpoint.name, handling, status, seconds)
         left_out = 0
         if handling == "refused":  # or anybody could fill the log
-            last, left_out = self._refusals.get((endpoint.name, said), (-_PAUSE, 0))
+            last, left_out = self._refusals.get((endpoint.name, status), (-_PAUSE, 0))
             if call.began - last < _PAUSE:
-                self._refusals[endpoint.name, said] = (last, left_out + 1)
+                self._refusals[endpoint.name, status] = (last, left_out + 1)
                 return
-            self._refusals[endpoint.name, said] = (call.began, 0)
+            self._refusals[endpoint.name, status] = (call.began, 0)
         log_event(
             "request_done",
             endpoint=endpoint.name,
             handling=handling,
-            outcome=said,
+            outcome=status,
             seconds=round(seconds, 3),
             run_id=call.answer_headers.get("x-stepguard-run"),
             left_out=left_out,

@@ -168,18 +168,18 @@ def unknown_parameters(body: Mapping[str, Any], *known: Iterable[str]) -> tuple[
 
 def usage_of(body: Mapping[str, Any]) -> Usage:
     """The tokens that a body or an event of the upstream tells, by the names of any of the protocols."""
-    found = body.get("usage")
+    usage = body.get("usage")
     for holder in ("message", "response"):
-        if found is None and isinstance(inner := body.get(holder), Mapping):
-            found = inner.get("usage")
-    if not isinstance(found, Mapping):
+        if usage is None and isinstance(inner := body.get(holder), Mapping):
+            usage = inner.get("usage")
+    if not isinstance(usage, Mapping):
         return Usage()
     return Usage(
-        input_tokens=_count(found, "prompt_tokens", "input_tokens"),
-        output_tokens=_count(found, "completion_tokens", "output_tokens"),
+        input_tokens=_count(usage, "prompt_tokens", "input_tokens"),
+        output_tokens=_count(usage, "completion_tokens", "output_tokens"),
     )
 
 
-def _count(found: Mapping[str, Any], *names: str) -> int:
-    counts = (found.get(name) for name in names)
+def _count(usage: Mapping[str, Any], *names: str) -> int:
+    counts = (usage.get(name) for name in names)
     return next((count for count in counts if isinstance(count, int) and count > 0), 0)

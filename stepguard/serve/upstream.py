@@ -201,12 +201,12 @@ class Upstream:
         """
         import openai
 
-        told, key = self._authorization(call.request)
+        authorization, key = self._authorization(call.request)
         given = call.request.headers
         names = _IN_ITS_NAME if not self._own_keys else [name for name in _IN_ITS_NAME if name in _HARMLESS]
         headers: dict[str, Any] = {name: given[name] for name in names if name in given}
-        if told is not None:
-            headers["Authorization"] = told
+        if authorization is not None:
+            headers["Authorization"] = authorization
         limits = self._limits
         timeout = self._library.Timeout(limits.upstream_seconds, connect=limits.connect_seconds)
         client = openai.AsyncOpenAI(
@@ -229,17 +229,17 @@ class Upstream:
             return f"Bearer {self._key}", self._key
         if self._own_keys:
             return None, None
-        told = request.headers.get("authorization") or None
-        if told is None:
+        header = request.headers.get("authorization") or None
+        if header is None:
             key = request.headers.get("x-api-key") or request.headers.get("api-key")
-            told = None if key is None else f"Bearer {key}"
-        if told is None:
+            header = None if key is None else f"Bearer {key}"
+        if header is None:
             return None, None
-        if not (told.isascii() and told.isprintable()):
+        if not (header.isascii() and header.isprintable()):
             raise wrong_request(
                 "the key holds a character that no header can carry", status=401, code="invalid_api_key"
             )
-        return told, told.rpartition(" ")[2]
+        return header, header.rpartition(" ")[2]
 
 
 def _parts(url: object) -> SplitResult | None:

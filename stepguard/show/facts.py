@@ -212,10 +212,10 @@ class _Statements:
             if not there or self._procedure.steps[index].id != step:
                 raise self._foreign(path)
             return str(index)
-        found = self.find(site.removesuffix(_APPROVAL))
+        statement = self.find(site.removesuffix(_APPROVAL))
         last = path.rpartition(".")[2]
-        named = f"approve_{found.id}" if isinstance(found, Step) and site.endswith(_APPROVAL) else None
-        if not isinstance(found, Step) or last not in (found.id, named):
+        named = f"approve_{statement.id}" if isinstance(statement, Step) and site.endswith(_APPROVAL) else None
+        if not isinstance(statement, Step) or last not in (statement.id, named):
             raise self._foreign(path)
         return site
 

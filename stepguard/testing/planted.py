@@ -61,10 +61,10 @@ def planted_reply(request: Request, due: Sequence[Due], answers: Mapping[str, ob
     planting = _Planting(request, due, answers)
     tried = ""
     for completion in planting.drafts():
-        found = planting.read(completion)
-        if planting.shows(found):
+        deviations = planting.read(completion)
+        if planting.shows(deviations):
             return completion
-        read = "; ".join(f"{each.kind} at {each.step!r}: {each.reason}" for each in found) or "right"
+        read = "; ".join(f"{each.kind} at {each.step!r}: {each.reason}" for each in deviations) or "right"
         tried = tried or f"{shorten(completion.text or '', 300)} would be read as {read}"
     tried = tried or "the step has no formula that could be mistaken"
     raise UnexpectedRequest(f"{last} cannot be planted: {tried}; {_ADVICE.get(last.failure, _OTHERWISE)}")
@@ -104,14 +104,14 @@ class _Planting:
         judged = judge_claims(steps, reading.claims, self._request.values, timeout=_CHECK_SECONDS)
         return [*reading.deviations, *filter(None, map(deviation_of, judged))]
 
-    def shows(self, found: Sequence[Deviation]) -> bool:
+    def shows(self, deviations: Sequence[Deviation]) -> bool:
         """Whether that is what was planted, where it was planted, and nothing else."""
-        if {deviation.kind for deviation in found} != self._kinds:
+        if {deviation.kind for deviation in deviations} != self._kinds:
             return False
         if self._spoiling is None:
             return True
         plant = self._spoiling.plant
-        return any(deviation.kind == plant.failure and deviation.step in (plant.step, None) for deviation in found)
+        return any(deviation.kind == plant.failure and deviation.step in (plant.step, None) for deviation in deviations)
 
     def drafts(self) -> Iterator[Completion]:
         """Replies that may show it, the most natural first."""
@@ -209,17 +209,17 @@ def _entries(step: Step, due: Due, work: str, value: Value, reply_format: ReplyF
 
 def _wrong_values(step: Step, value: Value, time: int) -> Iterator[Value]:
     """Values that are not this one; others each time, since a guard gives up on a step that insists."""
-    found = to_exact(value)
-    if isinstance(found, bool):
-        yield not found
-    elif isinstance(found, str):
-        others = [option for option in step.type.options if option != found]
+    right = to_exact(value)
+    if isinstance(right, bool):
+        yield not right
+    elif isinstance(right, str):
+        others = [option for option in step.type.options if option != right]
         yield from others[time - 1 :] + others[: time - 1]
-        yield found + "?" * time
-    elif not isinstance(found, int | Fraction):  # a date, a record, a list
+        yield right + "?" * time
+    elif not isinstance(right, int | Fraction):  # a date, a record, a list
         yield wrong_value(step.type, value, random.Random(time))
     else:
-        number = Fraction(found)
+        number = Fraction(right)
         for by in (time, -time, 1000 * time, -1000 * time, abs(number) * time):  # the last is beyond any tolerance
             with suppress(InexactError):  # a value that was made up need not be of the step's type
                 yield step.type.convert(exact(number + by))

@@ -86,22 +86,22 @@ class Plants:
         """
         with self._lock:
             self._asked.update(step.id for step in steps)
-            found: list[int] = []
+            due: list[int] = []
             for step in steps:
                 for index, plant in enumerate(self._plants):
                     if plant.step == step.id and self._came[index] < plant.times:
-                        found.append(index)
+                        due.append(index)
                         break
                 else:
                     continue
-                failure = self._plants[found[-1]].failure
+                failure = self._plants[due[-1]].failure
                 if isinstance(failure, BackendError) or failure in _WHOLE_REPLY:
-                    found = found[-1:]
+                    due = due[-1:]
                 if failure not in SURPLUS:
                     break
-            for index in found:
+            for index in due:
                 self._came[index] += 1
-            return [Due(self._plants[index], self._came[index]) for index in found]
+            return [Due(self._plants[index], self._came[index]) for index in due]
 
     def assert_planted(self) -> None:
         """Assert that every failure came to pass.

@@ -101,8 +101,8 @@ class ScriptedBackend(_Script):
             return completion_of(request, json.dumps(entry))
         if isinstance(entry, str):
             return completion_of(request, entry)
-        found = entry(request)
-        return found if isinstance(found, Completion) else completion_of(request, found)
+        reply = entry(request)
+        return reply if isinstance(reply, Completion) else completion_of(request, reply)
 
     def assert_finished(self) -> None:
         """Assert that every entry of the script was used.

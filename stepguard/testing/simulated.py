@@ -178,11 +178,11 @@ class _SimulatedReply:
             others = [name for name in state if name not in step.reads and not isinstance(state[name], str | bool)]
             if step.reads and others and self.slipped(self._rate_of_operands(step)):
                 read[self.chance.choice(step.reads)] = state[self.chance.choice(others)]
-        found = work_out(step, read, self.answers)
-        if found is None:  # a value it needs was skipped or makes no sense: it makes one up
+        worked = work_out(step, read, self.answers)
+        if worked is None:  # a value it needs was skipped or makes no sense: it makes one up
             state[step.id] = 0
             return "0 + 0", "0"
-        work, value = found
+        work, value = worked
         if step.expression is None and not callable(self.answers.get(step.id)):
             state[step.id] = value
             return work, reply_value(step, value)
@@ -221,9 +221,9 @@ class _SimulatedReply:
         """Keep what the values of this reply would be without slips, and how many of them are wrong."""
         if not self.tendencies.self_conditioning:
             return
-        found = work_out(step, self.right, self.answers)
-        if found is not None:
-            self.right[step.id] = found[1]
+        worked = work_out(step, self.right, self.answers)
+        if worked is not None:
+            self.right[step.id] = worked[1]
         self.made += 1
         self.wrong += state.get(step.id) != self.right.get(step.id)
 

@@ -66,13 +66,13 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
 def _carried_out(step: Step, values: Mapping[str, Value], answer: Callable[..., object]) -> tuple[str, Value] | None:
     try:
         work = "; ".join(f"{name} is {_value_words(values[name])}" for name in step.reads) or "as asked"
-        found = answer(values)
+        given = answer(values)
     except (LookupError, TypeError, ValueError):
         return None
-    if step.type.holds(found):
-        return work, cast(Value, found)
+    if step.type.holds(given):
+        return work, cast(Value, given)
     try:
-        return work, step.type.accept(found)
+        return work, step.type.accept(given)
     except ValueRefused as error:
         raise ConfigError(f"the answer for {step.id!r} is no {step.type}: {error}", option="answers") from None
 

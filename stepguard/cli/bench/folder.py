@@ -86,7 +86,7 @@ def _json_file(path: Path) -> dict[str, Any] | None:
 
 def _object(text: str) -> dict[str, Any]:
     try:
-        found = json.loads(text)
+        data = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return data if isinstance(data, dict) else {}

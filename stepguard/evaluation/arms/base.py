@@ -165,12 +165,12 @@ def authors_scores(task: Task, values: Mapping[str, Value]) -> dict[str, float]:
 
 def served_by(completions: Iterable[Completion | None]) -> tuple[str, ...]:
     """The models that gave these, each once, as far as providers name them."""
-    found = {
+    models = {
         " ".join(part for part in (completion.model, completion.fingerprint) if part)
         for completion in completions
         if completion is not None
     }
-    return tuple(sorted(found - {""}))
+    return tuple(sorted(models - {""}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,8 +68,8 @@ class ByCode(Named):
         answer = values.get(task.procedure.answer)
         if answer is None and problem is None:
             problem = f"its program has no {task.procedure.answer}"
-        found = TranscriptReading(answer, answer, values, {}, {}, sound=False, proved=False)
-        made = outcome_of(self.name, task, [sent], found)
+        reading = TranscriptReading(answer, answer, values, {}, {}, sound=False, proved=False)
+        made = outcome_of(self.name, task, [sent], reading)
         status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"
         return replace(made, status=status, stopped_at=problem)
 

@@ -134,5 +134,5 @@ def _expected(step: Step, known: dict[str, Value]) -> int | Fraction | None:
 
 
 def _number(value: Value) -> int | Fraction | None:
-    found = to_exact(value)
-    return found if isinstance(found, int | Fraction) and not isinstance(found, bool) else None
+    number = to_exact(value)
+    return number if isinstance(number, int | Fraction) and not isinstance(number, bool) else None

@@ -72,18 +72,18 @@ class Primed(Named):
             return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
         plain = request_like(task.demonstration, task, options)
         ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
-        said = Message("assistant", half.text), Message("user", ahead)
+        turns = Message("assistant", half.text), Message("user", ahead)
         rest = [step for step in task.procedure.steps if step.id in half.rest]
         request = replace(
-            plain, messages=(*plain.messages, *said), steps=tuple(rest), values={**plain.values, **half.planted}
+            plain, messages=(*plain.messages, *turns), steps=tuple(rest), values={**plain.values, **half.planted}
         )
         sent = await send(backend, request, options.retry)
-        found = read_run(task, f"{half.text}\n{sent.text}")
-        right = sum(name in found.values and name not in found.slips for name in half.rest)
+        reading = read_run(task, f"{half.text}\n{sent.text}")
+        right = sum(name in reading.values and name not in reading.slips for name in half.rest)
         whole = right == len(half.rest)
-        slips = {name: kind for name, kind in found.slips.items() if name in half.rest}
+        slips = {name: kind for name, kind in reading.slips.items() if name in half.rest}
         return replace(
-            outcome_of(self.name, task, [sent], replace(found, slips=slips)),
+            outcome_of(self.name, task, [sent], replace(reading, slips=slips)),
             steps_judged=len(half.rest), steps_right=right, trace_right=whole, right=whole, right_lenient=whole,
             prefix=0,
         )  # fmt: skip

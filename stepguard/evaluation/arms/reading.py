@@ -120,12 +120,12 @@ def reads_back(step: Step, value: Value) -> bool:
 def read_entries(text: str) -> dict[str, str] | None:
     """What a structured reply says about each step, as text; None where it is not a JSON object."""
     try:
-        found = json.loads(text)
+        entries = json.loads(text)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(entries, dict):
         return None
-    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in found.items()}
+    return {name: entry if isinstance(entry, str) else json.dumps(entry) for name, entry in entries.items()}
 
 
 def same(value: Value | None, truth: Value) -> bool:
@@ -158,7 +158,7 @@ def _lines(text: str, steps: Mapping[str, Step]) -> dict[str, Value]:
 def _slips(task: Task, values: Mapping[str, Value]) -> list[str]:
     """The steps that are not what they should be by the values that the transcript itself gives, or that are true."""
     state = {**task.procedure.accept_inputs(task.inputs), **task.truth, **values}
-    found: list[str] = []
+    slips: list[str] = []
     for step in task.procedure.steps:
         if step.id not in values:
             continue
@@ -170,8 +170,8 @@ def _slips(task: Task, values: Mapping[str, Value]) -> list[str]:
         except (EvaluationError, LookupError, TypeError, ValueError):
             continue  # what it rests on makes no sense
         if not same(values[step.id], expected):
-            found.append(step.id)
-    return found
+            slips.append(step.id)
+    return slips
 
 
 def _read_value(kind: ValueType, text: str) -> Value | None:

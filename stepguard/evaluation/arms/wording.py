@@ -225,7 +225,7 @@ def _by_name(text: str, steps: Sequence[Step]) -> str:
 def _entries(text: str) -> dict[str, object]:
     """The entries of a reply; none where it cannot be read."""
     try:
-        found: object = json.loads(text)
+        entries: object = json.loads(text)
     except ValueError:
         return {}
-    return found if isinstance(found, dict) else {}
+    return entries if isinstance(entries, dict) else {}

@@ -148,13 +148,13 @@ def _truth(
         value = given.get(step.id)
         if step.expression is not None and all(name in state for name in step.reads):
             try:
-                found = step.type.convert(evaluate(step.expression, state))
+                computed = step.type.convert(evaluate(step.expression, state))
             except EvaluationError as error:
                 what = f"step {step.id!r} has no value with these inputs ({error}), so that nothing is right"
                 raise refuse(raw.path, raw.line, f"{what}; leave the case out, or mend the procedure") from error
-            if value is not None and value != found:
-                raise refuse(raw.path, raw.line, _contradiction(step, value, found, procedure))
-            value = found
+            if value is not None and value != computed:
+                raise refuse(raw.path, raw.line, _contradiction(step, value, computed, procedure))
+            value = computed
         if value is not None:
             _check_readable(raw, step, value)
             truth[step.id] = state[step.id] = value
@@ -174,11 +174,11 @@ def _short(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
 
 
-def _contradiction(step: Step, value: Value, found: Value, procedure: Procedure) -> str:
+def _contradiction(step: Step, value: Value, computed: Value, procedure: Procedure) -> str:
     said = "expected is" if step.id == procedure.answer else "the case says"
     return (
         f"{said} {_short(step.type.write(value))} for {step.id!r}, but the formulas of {procedure.name} give exactly "
-        f"{_short(step.type.write(found))}; mend the case or the procedure"
+        f"{_short(step.type.write(computed))}; mend the case or the procedure"
     )
 
 

@@ -75,14 +75,14 @@ def read_cases(path: Path, procedure: Procedure) -> list[RawCase]:
         raise refuse(path, None, f"is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     match path.suffix.lower():
         case ".json":
-            found = [_case(data, path, line) for line, data in _listed(text, path)]
+            cases = [_case(data, path, line) for line, data in _listed(text, path)]
         case ".csv":
-            found = list(_table(text, path, procedure))
+            cases = list(_table(text, path, procedure))
         case _:
-            found = [_case(data, path, line) for line, data in _lines(text, path)]
-    if not found:
+            cases = [_case(data, path, line) for line, data in _lines(text, path)]
+    if not cases:
         raise refuse(path, None, f"holds no cases: write at least one, such as {_EXAMPLE}")
-    return found
+    return cases
 
 
 def _lines(text: str, path: Path) -> Iterator[tuple[int, object]]:

@@ -234,16 +234,17 @@ class Arithmetic(DraftedFamily):
         count = -(-length // block)
         return [length * number // count for number in range(1, count + 1)]
 
-    def _line(self, found: Instruction, kind: str, chance: random.Random) -> Line:
-        left, right = self._written(found.left, found.sign), self._written(found.right, found.sign)
-        formula = f"{left} {found.sign} {right}"
+    def _line(self, instruction: Instruction, kind: str, chance: random.Random) -> Line:
+        sign = instruction.sign
+        left, right = self._written(instruction.left, sign), self._written(instruction.right, sign)
+        formula = f"{left} {sign} {right}"
         if self.form == "formula":
-            step = Step(found.name, formula, type=kind)
+            step = Step(instruction.name, formula, type=kind)
         else:
-            sentence = chance.choice(SENTENCES[found.sign]).format(left=left, right=right)
+            sentence = chance.choice(SENTENCES[sign]).format(left=left, right=right)
             check = RuleCheck("formula", fits_formula, (parse_expression(formula), ValueType.parse(kind)))
-            step = Step(found.name, instruction=sentence, type=kind, reads=found.reads, checks=[check])
-        operation = _Operation(found, self.places)
+            step = Step(instruction.name, instruction=sentence, type=kind, reads=instruction.reads, checks=[check])
+        operation = _Operation(instruction, self.places)
         return Line(step=step, solve=operation.solve, work=operation.work, formula=formula)
 
     def _written(self, operand: Operand, sign: str) -> str:

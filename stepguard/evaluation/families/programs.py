@@ -201,9 +201,9 @@ class _Attempt:
             second: Operand = self._constant(sign)
             if sign in "+-" and others and chance.random() < 0.5:
                 second = chance.choice(others)
-            found = Instruction(name, first, sign, second)
-            if self._in_range(found):
-                return found
+            instruction = Instruction(name, first, sign, second)
+            if self._in_range(instruction):
+                return instruction
         return None
 
     def _feeding(self, name: str, window: list[str], due: list[str], *, last: bool) -> Instruction | None:
@@ -235,9 +235,9 @@ class _Attempt:
             if (missed and second != missed[0]) or (sign == "/" and not self._may_divide(first, due, last)):
                 continue
             keeps = sign in "*/" or chance.random() < 0.5
-            found = Instruction(name, first, sign, second) if keeps else Instruction(name, second, sign, first)
-            if self._in_range(found) and (not shape.coherent or self._coherent(found)):
-                return found
+            instruction = Instruction(name, first, sign, second) if keeps else Instruction(name, second, sign, first)
+            if self._in_range(instruction) and (not shape.coherent or self._coherent(instruction)):
+                return instruction
         return None
 
     def _may_divide(self, first: str, due: list[str], last: bool) -> bool:
@@ -252,29 +252,29 @@ class _Attempt:
     def _value(self, operand: Operand) -> int:
         return operand if isinstance(operand, int) else self.values[operand]
 
-    def _result(self, found: Instruction) -> int:
-        return compute(found.sign, self._value(found.left), self._value(found.right))
+    def _result(self, instruction: Instruction) -> int:
+        return compute(instruction.sign, self._value(instruction.left), self._value(instruction.right))
 
-    def _in_range(self, found: Instruction) -> bool:
+    def _in_range(self, instruction: Instruction) -> bool:
         """Whether the result is within the limit, and no tie whose rounding the text would leave open."""
-        if found.sign == "/":
-            divisor = self._value(found.right)
-            if 2 * (self._value(found.left) % divisor) == divisor:
+        if instruction.sign == "/":
+            divisor = self._value(instruction.right)
+            if 2 * (self._value(instruction.left) % divisor) == divisor:
                 return False
-        return abs(self._result(found)) <= self.shape.limit
+        return abs(self._result(instruction)) <= self.shape.limit
 
-    def _operands(self, found: Instruction) -> list[tuple[str, int]]:
+    def _operands(self, instruction: Instruction) -> list[tuple[str, int]]:
         """The steps that an instruction reads, and whether they raise or lower its value."""
-        signed = ((found.left, 1), (found.right, -1 if found.sign == "-" else 1))
+        signed = ((instruction.left, 1), (instruction.right, -1 if instruction.sign == "-" else 1))
         return [(each, sign) for each, sign in signed if isinstance(each, str) and each not in self.free]
 
-    def _coherent(self, found: Instruction) -> bool:
-        read = self._operands(found)
+    def _coherent(self, instruction: Instruction) -> bool:
+        read = self._operands(instruction)
         return len(read) < 2 or self.signs.allow(read[0][0], read[1][0], read[0][1] * read[1][1])
 
-    def _settle(self, found: Instruction) -> None:
-        for each, sign in self._operands(found):
-            self.signs.relate(each, found.name, sign)
+    def _settle(self, instruction: Instruction) -> None:
+        for each, sign in self._operands(instruction):
+            self.signs.relate(each, instruction.name, sign)
 
 
 def _sensitivity(block: Program, matter: Sequence[str]) -> dict[str, int]:

@@ -225,9 +225,9 @@ def _usage(usage: Usage) -> ModelUsage:
 
 def _tool_call(at: int, name: str, arguments: str) -> ToolCall:
     try:
-        found = json.loads(arguments)
+        parsed = json.loads(arguments)
     except (ValueError, RecursionError):
-        found = None
-    if isinstance(found, dict):
-        return ToolCall(id=f"call_{at + 1}", function=name, arguments=found)
+        parsed = None
+    if isinstance(parsed, dict):
+        return ToolCall(id=f"call_{at + 1}", function=name, arguments=parsed)
     return ToolCall(id=f"call_{at + 1}", function=name, arguments={}, parse_error=arguments)

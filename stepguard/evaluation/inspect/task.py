@@ -268,12 +268,12 @@ def _completion(output: ModelOutput) -> Completion:
         return Completion(None, None, usage=spent, model=output.model)
     reason, facts = output.stop_reason, output.metadata or {}
     parts = output.message.content_list
-    said = [part.text for part in parts if part.type == "text" and not part.refusal]
+    texts = [part.text for part in parts if part.type == "text" and not part.refusal]
     refused = [part.text for part in parts if part.type == "text" and part.refusal]
     thought = [part.reasoning for part in parts if part.type == "reasoning"]
     known = None if reason == "unknown" else _FINISH_REASONS.get(reason, reason)
     return Completion(
-        text="\n".join(said) if said else None,
+        text="\n".join(texts) if texts else None,
         finish_reason=facts.get("finish_reason") or known,
         refusal="\n".join(refused) or None,
         reasoning="\n".join(thought) or None,

@@ -269,8 +269,8 @@ class _ScoredStates:
         cut = next(each for each in self.cut.steps if each.id == step)
         return cut.form(value, {**self.inputs, **accepted})
 
-    def _scores(self, found: Sequence[State]) -> Scores:
-        states, truth = list(map(_as_texts, found)), list(map(_as_texts, self.states))
+    def _scores(self, reached: Sequence[State]) -> Scores:
+        states, truth = list(map(_as_texts, reached)), list(map(_as_texts, self.states))
         right = sum(takewhile(bool, map(eq, states, truth)))
         return {"sequential match": float(states == truth), "prefix accuracy": right / max(len(states), len(truth))}
 

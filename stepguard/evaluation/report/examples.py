@@ -65,15 +65,15 @@ def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcom
 
     Free transcripts go before structured replies.
     """
-    found = [outcome for outcome in outcomes if _failed(outcome)]
-    if not found:
+    failed = [outcome for outcome in outcomes if _failed(outcome)]
+    if not failed:
         return None
 
     def order(each: Outcome) -> tuple[bool, bool, int, str, int, str]:
         same = beside is not None and (each.task, each.length, each.seed) == (beside.task, beside.length, beside.seed)
         return not is_transcript(each), not same, -each.length, each.task, each.seed, each.arm
 
-    return min(found, key=order)
+    return min(failed, key=order)
 
 
 def _failed(outcome: Outcome) -> bool:
@@ -165,10 +165,10 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
     text = _transcript(outcome)
     if len(text) > _LONGEST_TEXT:
         return None
-    found = read_run(task, text)
-    if sum(found.right(task)) != outcome.steps_right:
+    reading = read_run(task, text)
+    if sum(reading.right(task)) != outcome.steps_right:
         return None
-    if is_transcript(outcome) and same(found.strict, task.answer) != outcome.right:
+    if is_transcript(outcome) and same(reading.strict, task.answer) != outcome.right:
         return None
     audited = audit(task.procedure, task.inputs, text)
     at_line = {step.place.line: step for step in audited.steps if step.place is not None}
@@ -182,12 +182,12 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
         truth = task.truth.get(name)
         if truth is None:  # not known
             lines.append(TranscriptLine(line))
-        elif name not in found.values:
+        elif name not in reading.values:
             lines.append(TranscriptLine(line, "unread", name, f"no value can be read; right is {truth}"))
-        elif same(found.values[name], truth):
+        elif same(reading.values[name], truth):
             lines.append(TranscriptLine(line, "right", name))
         else:
-            judged: Literal["carried", "slip"] = "slip" if name in found.slips else "carried"
+            judged: Literal["carried", "slip"] = "slip" if name in reading.slips else "carried"
             lines.append(TranscriptLine(line, judged, name, f"right is {truth}"))
     return lines, [step.step for step in audited.steps if step.place is None and step.step in task.truth]
 
@@ -196,10 +196,10 @@ def _transcript(outcome: Outcome) -> str:
     """The text of a run; structured replies with one line for each entry."""
     if is_transcript(outcome):
         return outcome.texts[0]
-    found = [read_entries(text) for text in outcome.texts]
-    if None in found:
+    replies = [read_entries(text) for text in outcome.texts]
+    if None in replies:
         return "\n".join(outcome.texts)
-    return "\n".join(f"{name} = {entry}" for entries in found if entries for name, entry in entries.items())
+    return "\n".join(f"{name} = {entry}" for entries in replies if entries for name, entry in entries.items())
 
 
 def counts_of_judgements(lines: Sequence[TranscriptLine]) -> dict[str, int]:

@@ -70,10 +70,10 @@ class Cell:
     @property
     def deviations(self) -> Mapping[str, int]:
         """How often each kind was met."""
-        found: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for outcome in self.outcomes:
-            found.update(outcome.deviations)
-        return found
+            counts.update(outcome.deviations)
+        return counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,10 +225,10 @@ def _recovered(best: Contrast) -> str:
     if best.paired.recovered is None or best.paired.recovered_interval is None:
         return f"{best.second} got every program right, so there was nothing to recover: recovered accuracy n/a."
     low, high = best.paired.recovered_interval
-    found = f"{percent(best.paired.recovered)} {span((low, high))}"
+    part = f"{percent(best.paired.recovered)} {span((low, high))}"
     if low == high:
-        found += " (an interval without width, which tells nothing: every resample gave the same ratio)"
-    return f"Recovered accuracy, the part of the wrong answers of {best.second} that the guard removes: {found}."
+        part += " (an interval without width, which tells nothing: every resample gave the same ratio)"
+    return f"Recovered accuracy, the part of the wrong answers of {best.second} that the guard removes: {part}."
 
 
 def _named_failures(study: Study, length: int) -> str:

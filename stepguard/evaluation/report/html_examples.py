@@ -85,7 +85,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
         tag("span", f"{_YES if accepted else _NO} {ends} accepted", class_="ok" if accepted else "bad-text"),
         [f", {deviation.kind}" for deviation in attempt.deviations],
     )
-    said = read_entries(attempt.text or "") or {}
+    entries = read_entries(attempt.text or "") or {}
     steps = {step.id: step for step in again.task.procedure.steps}
     taken = _committed(attempt, [steps[name] for name in asked])
     rows = [
@@ -93,7 +93,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
             "tr",
             tag("th", name, scope="row", class_="mono", role="rowheader"),
             tag("td", _step_text(steps[name]), class_="mono asked", role="cell"),
-            tag("td", cut(said.get(name, ""), _LINE), class_="mono", role="cell"),
+            tag("td", cut(entries.get(name, ""), _LINE), class_="mono", role="cell"),
             tag("td", _judged(attempt, name, accepted=name in taken), role="cell"),
             role="row",
         )
@@ -171,22 +171,22 @@ def failed_section(outcomes: Sequence[Outcome], family: Family | None = None) ->
     )
     about = f"{_program(outcome)}, {'the program of the guarded run above, ' if same else ''}by {outcome.arm}: "
     task = make_task(outcome, family)
-    found = mark(outcome, task) if task is not None else None
-    if task is None or found is None:
+    marked = mark(outcome, task) if task is not None else None
+    if task is None or marked is None:
         return [
             tag("p", about, f"{_steps_right(outcome)}. They could not be marked in it."),
             [_raw(text) for text in outcome.texts[:_ATTEMPTS]],
         ]
-    lines, missing = found
+    lines, missing = marked
     counts = counts_of_judgements(lines)
     ended = {"wrong": "the answer wrong", "no answer": "no answer"}.get(end_of(outcome), end_of(outcome))
-    said = f"{_steps_right(outcome)}, {ended} (right is {task.answer})."
+    summary = f"{_steps_right(outcome)}, {ended} (right is {task.answer})."
     key = (
         f"{_NO} marks a step that goes wrong by itself ({counts.get('slip', 0) + counts.get('unread', 0)}), \u21b3 one "
         f"that is done right with wrong values from above ({counts.get('carried', 0)})."
     )
     return [
-        tag("p", about, said),
+        tag("p", about, summary),
         tag("p", key, class_="note"),
         tag("ol", [_line(line) for line in lines[:_LINES]], class_="lines mono"),
         tag("p", f"{len(lines) - _LINES:,} more lines are left out here.") if len(lines) > _LINES else None,

@@ -200,7 +200,7 @@ def _accuracy(study: Study) -> list[Child]:
 
 
 def _parts(study: Study) -> list[Child]:
-    found: list[Child] = []
+    parts: list[Child] = []
     if study.contrasts:
         rows = [
             charts.Difference(f"{_name(contrast)}", _at(contrast), contrast.paired.difference, contrast.paired.interval)
@@ -217,13 +217,13 @@ def _parts(study: Study) -> list[Child]:
             "n/a where it had none. p: exact McNemar test; Holm: adjusted for all tests of this table."
         ) + (" *: every resample gave the same ratio, so that its interval tells nothing." if flat else "")
         head = ["contrast", "steps", "n", "difference", "rescued", "harmed", "recovered", "p", "Holm"]
-        found += [
+        parts += [
             figure("Answers right, first arm minus second", charts.differences(title, rows)),
             table(head, groups.values(), caption=caption, heads=2),
         ]
     else:
-        found.append(tag("p", "No two arms ran the same programs, so there is nothing to compare."))
-    return [*found, _decays(study)]
+        parts.append(tag("p", "No two arms ran the same programs, so there is nothing to compare."))
+    return [*parts, _decays(study)]
 
 
 def _name(contrast: Contrast) -> str:

@@ -58,9 +58,9 @@ def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None
     drawn: list[float] = []
     for _ in range(_DRAWS):  # programs are drawn with all their rates
         chosen = chance.choices(seeds, k=len(seeds))
-        found = _slope({rate: [counts[seed] for seed in chosen if seed in counts] for rate, counts in cell.items()})
-        if found is not None:
-            drawn.append(found)
+        resampled = _slope({rate: [counts[seed] for seed in chosen if seed in counts] for rate, counts in cell.items()})
+        if resampled is not None:
+            drawn.append(resampled)
     drawn.sort()
     return slope, list(middle(drawn))
 
@@ -110,23 +110,23 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
         if kind_of(outcome.arm) == "guarded" and outcome.arm.startswith("guard"):
             cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)
     rows: list[dict[str, Any]] = []
-    for (task, arm, length), found in cells.items():
-        claims, wrong = sum(each.claims for each in found), sum(each.wrong_claims for each in found)
-        accepted, silent = sum(each.wrong_accepted for each in found), sum(each.silent_errors for each in found)
+    for (task, arm, length), runs in cells.items():
+        claims, wrong = sum(each.claims for each in runs), sum(each.wrong_claims for each in runs)
+        accepted, silent = sum(each.wrong_accepted for each in runs), sum(each.silent_errors for each in runs)
         missed = accepted / wrong if wrong else 0.0
         rows.append(
             {
                 "task": task,
                 "arm": arm,
                 "length": length,
-                "n": len(found),
+                "n": len(runs),
                 "claims": claims,
                 "wrong_claims": wrong,
                 "wrong_accepted": accepted,
                 "accepted_bound": upper_bound(accepted, wrong),
                 "catch": 1 - missed if wrong else None,
-                "silent_errors": silent / len(found),
-                "silent_interval": list(wilson(silent, len(found))),
+                "silent_errors": silent / len(runs),
+                "silent_interval": list(wilson(silent, len(runs))),
                 "predicted_silent_errors": 1 - math.exp(-length * wrong / claims * missed) if claims else None,
             }
         )

@@ -62,21 +62,21 @@ def _compared(
     return rows, paired
 
 
-def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
+def _row(arm: str, task: str, length: int | str, outcomes: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
     def total(name: str) -> Any:
-        return sum(getattr(outcome, name) for outcome in found)
+        return sum(getattr(outcome, name) for outcome in outcomes)
 
-    n, right, silent = len(found), total("right"), total("silent_errors")
+    n, right, silent = len(outcomes), total("right"), total("silent_errors")
     judged, steps = total("judged"), total("length")
     traces = total("trace_right") if judged == steps else None
-    errors = sum(outcome.error is not None for outcome in found)
+    errors = sum(outcome.error is not None for outcome in outcomes)
     deviations: Counter[str] = Counter()
     assisted: Counter[str] = Counter()
-    for outcome in found:
+    for outcome in outcomes:
         deviations.update(outcome.deviations)
         assisted.update(outcome.assisted)
     prompts, cached = total("input_tokens"), total("cached_tokens")
-    step_counts = [(outcome.steps_right, outcome.judged) for outcome in found]
+    step_counts = [(outcome.steps_right, outcome.judged) for outcome in outcomes]
     return {
         "arm": arm,
         "task": task,
@@ -92,15 +92,15 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
         "step_accuracy": total("steps_right") / judged if judged else None,
         "step_interval": list(clustered(step_counts)) if judged else None,
         "prefix": total("prefix") / n,
-        "scores": {f"lambda_{weight}": _score(found, weight) for weight in (0, 1, 4)},
+        "scores": {f"lambda_{weight}": _score(outcomes, weight) for weight in (0, 1, 4)},
         "verified": total("verified") / n,
-        "checked": sum(outcome.status == "checked" for outcome in found) / n,
+        "checked": sum(outcome.status == "checked" for outcome in outcomes) / n,
         "abstained": total("abstained") / n,
         "silent_errors": silent,
         "silent_errors_interval": list(wilson(silent, n)),
         "silent_errors_bound": upper_bound(silent, n),
         "errors": errors,
-        "no_answer": sum(outcome.status in ("no_answer", "truncated") for outcome in found),
+        "no_answer": sum(outcome.status in ("no_answer", "truncated") for outcome in outcomes),
         "calls": total("calls"),
         "input_tokens": prompts,
         "output_tokens": total("output_tokens"),
@@ -109,17 +109,17 @@ def _row(arm: str, task: str, length: int | str, found: Sequence[Outcome], price
         "assisted": dict(sorted(assisted.items())),
         "seconds": round(total("seconds"), 3),
         "deviations": dict(sorted(deviations.items())),
-        **({"authors": _authors(found)} if any(outcome.authors for outcome in found) else {}),
-        "served_by": sorted({name for outcome in found for name in outcome.served_by}),
-        **({} if price is None else {"cost": f"{_cost(found, price):f}"}),
+        **({"authors": _authors(outcomes)} if any(outcome.authors for outcome in outcomes) else {}),
+        "served_by": sorted({name for outcome in outcomes for name in outcome.served_by}),
+        **({} if price is None else {"cost": f"{_cost(outcomes, price):f}"}),
     }
 
 
-def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
+def _authors(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     """The authors' measures: means with intervals, Wilson's where every value is 0 or 1."""
     measures: dict[str, dict[str, Any]] = {}
-    for name in dict.fromkeys(name for outcome in found for name in outcome.authors):
-        values = [outcome.authors.get(name, 0.0) for outcome in found]
+    for name in dict.fromkeys(name for outcome in outcomes for name in outcome.authors):
+        values = [outcome.authors.get(name, 0.0) for outcome in outcomes]
         if all(value in (0.0, 1.0) for value in values):
             interval = wilson(int(sum(values)), len(values))
         else:
@@ -128,16 +128,16 @@ def _authors(found: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     return measures
 
 
-def _score(found: Sequence[Outcome], weight: int) -> float:
+def _score(outcomes: Sequence[Outcome], weight: int) -> float:
     """The share right minus `weight` times the share wrong: no answer costs nothing, a wrong one does."""
-    right = sum(outcome.right_lenient for outcome in found)
-    wrong = sum(not outcome.right_lenient and end_of(outcome) == "wrong" for outcome in found)
-    return (right - weight * wrong) / len(found)
+    right = sum(outcome.right_lenient for outcome in outcomes)
+    wrong = sum(not outcome.right_lenient and end_of(outcome) == "wrong" for outcome in outcomes)
+    return (right - weight * wrong) / len(outcomes)
 
 
-def _cost(found: Sequence[Outcome], price: Price) -> Decimal:
+def _cost(outcomes: Sequence[Outcome], price: Price) -> Decimal:
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
-    return price.of(Usage(**{name: sum(getattr(outcome, name) for outcome in found) for name in names}))
+    return price.of(Usage(**{name: sum(getattr(outcome, name) for outcome in outcomes) for name in names}))
 
 
 def _paired(
@@ -148,10 +148,10 @@ def _paired(
     if not pairs:  # stopped before both had run the same program
         return None
     # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
-    found = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
-    intervals = {name: list(value) for name, value in asdict(found).items() if isinstance(value, tuple)}
+    comparison = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
+    intervals = {name: list(value) for name, value in asdict(comparison).items() if isinstance(value, tuple)}
     about = {"arm": arm, "baseline": baseline, "task": task, "length": length}
-    return {**about, **asdict(found), **intervals, "no_width": found.interval[0] == found.interval[1]}
+    return {**about, **asdict(comparison), **intervals, "no_width": comparison.interval[0] == comparison.interval[1]}
 
 
 def make_table(results: Mapping[str, Any], *, narrow: bool = False) -> list[list[str]]:

@@ -94,7 +94,7 @@ class WrapSettings(CallRules):
         timeout = changed.pop("timeout", None)
         ledger = changed.pop("ledger", None)
         backend: Any = self.make_backend(model, **changed)
-        options = {**self.guard, "ledger": ledger}
+        options = dict(self.guard) if ledger is None else {**self.guard, "ledger": ledger}
         retry = options.get("retry") or retry_of(self.client)
         options["retry"] = retry if timeout is None else replace(retry, timeout=_seconds(timeout))
         if seed is not None:

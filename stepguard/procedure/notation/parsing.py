@@ -104,7 +104,7 @@ def check_lines(body: str) -> None:
         dated = find_date(line) is not None
         if line.isascii() and "%" not in line and not dated:
             continue
-        plain = _STRING.sub(lambda found: f'"{"x" * (len(found[0]) - 2)}"', line)
+        plain = _STRING.sub(lambda match: f'"{"x" * (len(match[0]) - 2)}"', line)
         if (unseen := _UNSEEN.search(plain)) is not None:
             raise ProcedureError(f"the character U+{ord(unseen[0]):04X} cannot be seen", line=at)
         plain = _COMMENT.sub("", plain)
