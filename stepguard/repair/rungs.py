@@ -145,8 +145,8 @@ FIRST: Final = Rung("ask")
 class Resample(Rung):
     """The step by itself, with some randomness. Cures slips that are drawn anew; what is systematic stays.
 
-    With ``alone=False`` it leads what is left of its segment: on simulated models as good a cure, for a call less; no
-    real one was measured. The ladder asks so where the step reads a document, which would be sent twice.
+    With ``alone=False`` it leads what is left of its segment: as good a cure, for a call less, on simulated models and
+    on 15 steps of a real one. The ladder asks so where the step reads a document, which would be sent twice.
     """
 
     name: str = "resample"
