@@ -62,7 +62,7 @@ _ACTIONS: Final = _set(
     set define update round start begin continue proceed move go come take use plug substitute apply keep carry
     execute perform complete finish do show provide present list contain summarize need want ask request require
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
-    got taken took kept found knew known wrote written began begun came went done shown told note remember recall see
+    got taken took kept found knew known wrote written began begun came went done shown note remember recall see
     include exclude conclude instruct help hope please fill fulfil represent correspond refer
     """
 )
@@ -89,7 +89,7 @@ _CHANGING: Final = _set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice about like"
 )
 _NO_LABEL: Final = _set(
-    "input inputs will help problem task instruction request required requested wanted needed asked"
+    "input inputs will help hope problem task instruction request required requested wanted needed asked"
 )
 """What is none of the writer's own claims as a label by itself."""
 _ASKING: Final = _set("is are was were does did do can must shall will has have had am")
@@ -211,13 +211,15 @@ class Understanding:
         clause = front[max(ends, default=begin) :]
         if front.count('"') % 2 and _WORD.search(front):
             return front.strip()  # a quotation
+        if _SUBJUNCTIVE.match(clause):
+            return clause.strip()
         concluded = [concluding.end() for concluding in _CONCLUDING.finditer(clause)]
         clause = clause[max(concluded, default=0) :]
         if prose:
             return clause.strip() if doubted_before(_IDIOMS.sub(" ", clause)) else ""
         parts = _PART.split(clause)
         for part in parts[:-1]:
-            if _SUBJUNCTIVE.match(part) or (not _REASON.match(part) and self.unread(part)):
+            if not _REASON.match(part) and self.unread(part):
                 return part.strip()
         words = _words(_IDIOMS.sub(" ", parts[-1]))
         if self.unread(parts[-1]) or (words and self._turns(words, parts)):
