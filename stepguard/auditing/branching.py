@@ -67,7 +67,7 @@ class BranchingAuditor(Auditor):
         self._verdicts: list[StepAudit] = []
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        words = (self.procedure.name, *self.procedure.names, *self.places.words)
+        words = (self.procedure.name, *self.procedure.names, *self.places.words, *self.labels.items)
         names = Names(self.places.steps.values(), inputs, numbered=False, words=words)
         for alias, (name, _) in self.labels.aliases.items():
             names.give(alias, name)
@@ -162,6 +162,8 @@ class BranchingAuditor(Auditor):
             self._at = reached
             found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
             self._verdicts.append(self._explained(found, reached))
+            if found.verdict == "not_judged" and expected is not None:
+                unplaced.add(reached.step.id)
             return value_after(found, entries, judge, expected)
 
         self.right = self._go(value)

@@ -237,6 +237,7 @@ NAMED = {
     "lines": "For Ann Lee: gross = 15 * 2 = 30, tax = 3\nFor Bob: gross = 10 * 2 = 20, tax = 2",
     "remarks": "gross (Ann Lee) = 30\ntax for Ann Lee = 3\ngross[Bob] = 20\ntax for order Bob = 2",
     "table": "| order | gross | tax |\n|---|---|---|\n| Ann Lee | 30 | 3 |\n| Bob | 20 | 2 |\n",
+    "numbers and names": "### Item 1: Bob\n- gross = 20\n- tax = 2\n### Item 2: Ann Lee\n- gross = 30\n- tax = 3",
     "members": json.dumps([{"name": "Ann Lee", "gross": 30, "tax": 3}, {"name": "Bob", "gross": 20, "tax": 2}]),
     "objects": json.dumps(
         [
