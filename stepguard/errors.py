@@ -19,6 +19,7 @@
     |   |-- BackendTimeout
     |   |-- RateLimited                     carries `retry_after`
     |   |-- BackendRejected                 the endpoint refused the request itself (400, 401, 403, 404)
+    |   |-- CircuitOpen                     a circuit breaker has not sent the request
     |   `-- ReplyMissing                    a recording holds no reply to the request, and there is no model to ask
     |-- LedgerError                         the ledger cannot be read, written or believed
     |   |-- RunConflict                     the run is under way elsewhere, or was begun with something else
@@ -50,6 +51,7 @@ __all__ = [
     "BackendRejected",
     "BackendTimeout",
     "BudgetExhausted",
+    "CircuitOpen",
     "ConfigError",
     "EvaluationError",
     "ExpressionError",
@@ -202,6 +204,12 @@ class RateLimited(BackendError):
 
 class BackendRejected(BackendError):
     """The endpoint refuses this request and will refuse it again: wrong key, unknown model, bad parameter."""
+
+    retryable = False
+
+
+class CircuitOpen(BackendError):
+    """A circuit breaker has not sent a request: the model keeps failing, or has spent what it may. It cost nothing."""
 
     retryable = False
 

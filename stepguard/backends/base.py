@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
 from stepguard.core.completions import Completion, ToolCall
 from stepguard.core.deadlines import awithin
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendError, BackendTimeout, ConfigError, UnexpectedRequest
+from stepguard.errors import BackendError, BackendTimeout, CircuitOpen, ConfigError, UnexpectedRequest
 from stepguard.language.values import Value
 
 if TYPE_CHECKING:
@@ -156,6 +156,8 @@ def paid_without_reply(request: Request, error: Exception | None = None) -> Usag
         request: what was asked.
         error: why there is no reply; None where the call was cancelled.
     """
+    if isinstance(error, CircuitOpen):
+        return Usage()
     usage = error.usage if isinstance(error, BackendError) else None
     if usage is not None and _counts(usage):
         return replace(usage, calls=max(1, usage.calls))

@@ -49,8 +49,8 @@ def upper_bound(events: int, n: int) -> float:
     low, high = events / n, 1.0
     for _ in range(_HALVINGS):
         share = (low + high) / 2
-        # Above the bound so few events would be rarer than one in twenty.
-        if _at_most(events, n, share) > 0.05:
+        # Above the bound so few events would be rarer than one in twenty; recorded bounds hold every digit of this.
+        if _at_most(events, n, share) > 1 - 0.95:
             low = share
         else:
             high = share

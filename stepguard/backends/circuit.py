@@ -1,0 +1,176 @@
+"""A circuit breaker before a model: once it has failed several times in a row, nobody waits for it for a while.
+
+A run asks its fallback where a model does not answer (`Guard(fallback=...)`), but every new run asks the dead one first
+and waits for it through its retries. Between many runs a breaker remembers: its circuit *opens* after some failures in
+a row, and all calls are refused at once without being sent, so that their runs go to the fallback. After a pause one
+call tries the model: where it answers the circuit closes, else the pause begins anew. It also holds a limit of its own
+on what one model may spend over all runs, beside the budget of each run.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
+from typing import Any, Final
+
+from stepguard.backends.base import Backend, Completion, Request, SyncBackend, as_backend, ask, counted
+from stepguard.core.arguments import check_count, check_seconds
+from stepguard.core.usage import Usage
+from stepguard.errors import BackendError, CircuitOpen, ConfigError, RateLimited
+
+__all__ = ["CircuitBreaker"]
+
+
+class CircuitBreaker:
+    """A backend that asks another one as long as that answers, and as long as its own limits allow.
+
+    One breaker may stand in several guards, threads and event loops; they share its circuit and its limits.
+
+    Args:
+        backend: the model that is asked, as a guard's own is given.
+        model: which model to ask for; goes with a client.
+        failures: how many calls in a row have to fail before the circuit opens. A request to slow down (429) is no
+            failure: the limiter of the endpoint waits for it.
+        pause: how many seconds it stays open, before one call tries the model again.
+        calls: how many calls may be sent in all; None for no limit.
+        tokens: how many tokens, input and output together, may be spent in all; None for no limit. It is passed by no
+            more than the calls that are under way at the same time.
+
+    Raises:
+        ConfigError: an argument is none of those, or the backend cannot be asked.
+    """
+
+    def __init__(
+        self,
+        backend: object,
+        *,
+        model: str | None = None,
+        failures: int = 3,
+        pause: float = 30.0,
+        calls: int | None = None,
+        tokens: int | None = None,
+    ) -> None:
+        check_count(failures, "failures")
+        check_seconds(pause, "pause")
+        check_count(calls, "calls", least=0, optional=True)
+        check_count(tokens, "tokens", least=0, optional=True)
+        self._backend: Final[Backend] = as_backend(backend, model=model)
+        self._failures: Final = failures
+        self._pause: Final = pause
+        self._calls: Final = calls
+        self._tokens: Final = tokens
+        self._lock: Final = threading.Lock()
+        self._failed = self._sent = 0  # failures in a row, and calls in all
+        self._opened = 0.0
+        self._last = ""
+        self._trying = False
+        self._spent = Usage()
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return str(getattr(self._backend, "name", type(self._backend).__name__))
+
+    @property
+    def signature(self) -> object:
+        """That of the model: a breaker shapes no reply."""
+        return getattr(self._backend, "signature", None)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether the model can stop a reply at its first wrong step."""
+        return bool(getattr(self._backend, "can_stop", False))
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the model can only be awaited."""
+        return not hasattr(self._backend, "complete") or bool(getattr(self._backend, "is_async", False))
+
+    @property
+    def open(self) -> bool:
+        """Whether the circuit is open: the model has failed, and has not answered since."""
+        with self._lock:
+            return self._failed >= self._failures
+
+    @property
+    def spent(self) -> Usage:
+        """What the calls of all runs have cost, as far as they are over."""
+        with self._lock:
+            return self._spent
+
+    def complete(self, request: Request) -> Completion:
+        """The model's reply.
+
+        Raises:
+            CircuitOpen: nothing was sent: the circuit is open, or a limit is spent.
+            BackendError: the model did not answer.
+            ConfigError: the model can only be awaited.
+        """
+        backend = self._backend
+        if self.is_async or not isinstance(backend, SyncBackend):
+            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+        with self._call() as usages:
+            completion = backend.complete(request)
+            usages.append(counted(completion))
+        return completion
+
+    async def acomplete(self, request: Request) -> Completion:
+        """The model's reply, without blocking the event loop; see `complete`."""
+        with self._call() as usages:
+            completion = await ask(self._backend, request)
+            usages.append(counted(completion))
+        return completion
+
+    def session(self) -> AbstractAsyncContextManager[Any]:
+        """A session of the model's, where it has such."""
+        session = getattr(self._backend, "session", None)
+        return nullcontext() if session is None else session()
+
+    @contextmanager
+    def _call(self) -> Iterator[list[Usage]]:
+        """One call; it puts what it has cost into the list."""
+        trial = self._begin()
+        usages: list[Usage] = []
+        try:
+            yield usages
+        except BackendError as error:
+            usages.append(error.usage or Usage(1))
+            if not isinstance(error, RateLimited):  # who asks to slow down lives
+                with self._lock:
+                    self._failed, self._opened, self._last = self._failed + 1, time.monotonic(), str(error)
+            raise
+        else:
+            with self._lock:
+                self._failed = 0
+        finally:
+            with self._lock:
+                self._spent = sum(usages, self._spent)
+                if trial:  # also one that was cancelled
+                    self._trying = False
+
+    def _begin(self) -> bool:
+        """Whether a call that may be sent now is the one that tries the model again.
+
+        Raises:
+            CircuitOpen: it may not be sent.
+        """
+        with self._lock:
+            for limit, most, spent in (
+                ("calls", self._calls, self._sent),
+                ("tokens", self._tokens, self._spent.tokens),
+            ):
+                if most is not None and spent >= most:
+                    raise CircuitOpen(f"{self.name} was not asked: its {most} {limit} are spent")
+            trial = self._failed >= self._failures
+            if trial:
+                left = self._opened + self._pause - time.monotonic()
+                if left > 0 or self._trying:
+                    when = f"it is tried again in {left:.0f} s" if left > 0 else "it is being tried again"
+                    raise CircuitOpen(
+                        f"{self.name} was not asked: {self._failed} calls in a row have failed, {when} ({self._last})"
+                    )
+                self._trying = True
+            self._sent += 1
+            return trial
