@@ -153,35 +153,52 @@ class SharedWrites:
     ) -> None:
         """Carry out a change, which raises a `LedgerError` before it has written anything, or not at all.
 
+        What fails otherwise, or is interrupted, fails alone: it is rolled back, and what the others write is written
+        anew, for which a change is carried out again.
+
         Args:
             change: writes it.
             writing: begins a transaction.
         """
         own = _Write(change)
-        self._waiting.append(own)
-        with self._lock:
-            if not own.done:  # by the one that was waited for
-                self._write_all(own, writing)
+        try:
+            self._waiting.append(own)
+            with self._lock:
+                while not own.done:  # by the one that was waited for
+                    self._write_all(own, writing)
+        finally:
+            own.done = True  # what was interrupted while it waited is written by nobody
         if own.error is not None:
             raise own.error
 
     def _write_all(self, own: _Write, writing: Callable[[], AbstractContextManager[Transaction]]) -> None:
-        writes = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
+        writes = [each for each in waiting if not each.done]
+        if own not in writes:  # it was in a transaction that was rolled back
+            writes.insert(0, own)
+        told = writes
+        unsure = LedgerError("nobody can say what was written when it was interrupted: run again with the same run_id")
         try:
             with writing() as transaction:
                 for each in writes:
+                    told, each.error = [each], None
                     try:
                         each.change(transaction)
                     except LedgerError as error:
                         each.error = error
-        except BaseException as error:  # noqa: BLE001 - raised by `write`; an interruption is that of this thread alone
-            for each in writes:
-                failure = LedgerError(str(error) or type(error).__name__)
-                failure.__cause__ = error
-                each.error = error if each is own else each.error or failure
-        finally:
-            for each in writes:
+                told = writes
+                for each in writes:
+                    each.error = each.error or unsure  # as long as this is not committed
+                    each.done = True
+        except Exception as error:  # noqa: BLE001 - raised by `write`
+            failure = LedgerError(str(error) or type(error).__name__)
+            failure.__cause__ = error
+            for each in told:
+                each.error = error if each is own or len(told) == 1 else failure
                 each.done = True
+        for each in writes:
+            if each.error is unsure:
+                each.error = None
 
 
 @dataclass(slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -32,6 +32,7 @@ class RunWriter:
         self._epoch: Final = epoch
         self._full_sync: Final = full_sync
         self._open = True
+        self._last: Callable[[Transaction], None] | None = None
         self._freeing = weakref.finalize(self, file.free, run)  # of a run that nobody drives to its end
 
     def write(
@@ -55,7 +56,7 @@ class RunWriter:
         """
 
         def change(transaction: Transaction) -> None:
-            if not self._open:
+            if not self._open or self._last not in (None, change):
                 raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
             changes = {**listed, "updated = ?": time.time()}
             update = f"update runs set {', '.join(changes)} where number = ? and epoch = ?"
@@ -63,7 +64,8 @@ class RunWriter:
                 what = f"the run {self.name!r} has been taken over by another process, which goes on with it"
                 raise RunConflict(what, under_way=True)
             transaction.append(self._run, self._salt, records)
-            self._open = not last
+            if last:
+                self._last = change
 
         self._file.write(change)
         if synced:
@@ -86,7 +88,7 @@ class RunWriter:
         """
         if not self._file.take(self._run):
             raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere", under_way=True)
-        self._open = True
+        self._open, self._last = True, None
         self._freeing = weakref.finalize(self, self._file.free, self._run)
         try:
             self.write([], {"status = ?": "running"})
@@ -96,5 +98,5 @@ class RunWriter:
 
     def give_up(self) -> None:
         """Somebody else may write the run from here on."""
-        self._open = False
+        self._open, self._last = False, None
         self._freeing()
