@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import FunctionType
 from typing import Any, Final
 
@@ -28,10 +29,11 @@ def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
     path, names = _PLACES[api]
     if not all(_is_of_sdk(client, name) for name in ("post", "request")):
         return None
-    if f"openai.resources.{names[0]}" in sys.modules:  # nobody can have replaced what was not imported yet
+    # Nobody can have replaced what was neither looked at nor imported yet.
+    if not _is_of_sdk(client, names[0]) or f"openai.resources.{names[0]}" in sys.modules:
         resource = client
         for name in names:
-            resource = getattr(resource, name)
+            resource = getattr(resource, name, None)
         if not _is_of_sdk(resource, "create"):
             return None
 
@@ -45,7 +47,8 @@ def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
 
 
 def _is_of_sdk(owner: object, name: str) -> bool:
-    """Whether a method is the one that the SDK has written."""
+    """Whether a method, or a part of a client, is the one that the SDK has written."""
     method = inspect.getattr_static(owner, name, None)
+    method = method.func if isinstance(method, cached_property) else method
     # Proxies claim to be instances of functions.
     return type(method) is FunctionType and method.__globals__["__name__"].partition(".")[0] == "openai"

@@ -217,7 +217,10 @@ class OpenAIBackend(SdkBackend):
     def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
         if self._direct and request.stop is None and (send := direct_sender(client, self._api)) is not None:
             return client, send
-        asked = without_retries(client, _resource(client, self._api))
+        resource = _resource(client, self._api)
+        asked = without_retries(client, resource)
+        if type(_resource(asked, self._api)) is not type(resource):  # it was replaced in that one client
+            asked = client
         create: Callable[..., Any] = _resource(asked, self._api).create
         return asked, create
 

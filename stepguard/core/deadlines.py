@@ -63,7 +63,7 @@ class StandingThreads:
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # Each of its operations is one of the interpreter's: a lock could stay locked in a process that was forked.
         self._idle: list[tuple[int, SimpleQueue[_Work]]] = []
 
     def start(self, work: _Work, name: str) -> None:
@@ -72,8 +72,8 @@ class StandingThreads:
         A thread that is started for it has this name.
         """
         process = os.getpid()
-        with self._lock:
-            while self._idle:
+        with suppress(IndexError):  # none is idle
+            while True:
                 owner, works = self._idle.pop()
                 if owner == process:  # after a fork those of the other process are not here
                     works.put(work)
@@ -87,14 +87,12 @@ class StandingThreads:
             try:
                 work = place[1].get(timeout=_IDLE)
             except Empty:
-                with self._lock:
-                    if place in self._idle:
-                        self._idle.remove(place)
-                        return
-                continue  # something was handed over just now
+                with suppress(ValueError):  # something was handed over just now
+                    self._idle.remove(place)
+                    return
+                continue
             done = work()
-            with self._lock:
-                self._idle.append(place)
+            self._idle.append(place)
             done()
             del work, done  # nothing is kept alive by a thread that waits
 

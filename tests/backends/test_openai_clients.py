@@ -6,6 +6,8 @@ import asyncio
 import functools
 import gc
 import operator
+import subprocess
+import sys
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
@@ -330,6 +332,38 @@ def test_the_sdk_is_not_asked_to_take_a_request_apart(
     for module in ("chat.completions.completions", "responses.responses"):
         monkeypatch.setattr(f"openai.resources.{module}.maybe_transform", MagicMock(side_effect=AssertionError))
     assert backend_at(chat_server, api=api).complete(REQUEST).text == GOOD
+
+
+_REPLACED = """\
+import functools, sys, types
+import openai
+from stepguard.backends import Message, Request
+from stepguard.backends.openai import OpenAIBackend
+
+class Completions:
+    def create(self, **_):
+        return {"choices": [{"finish_reason": "stop", "message": {"content": "replaced"}}]}
+
+part = types.SimpleNamespace(completions=Completions())
+
+class Cached(openai.OpenAI):
+    chat = functools.cached_property(lambda self: part)
+
+class Plain(openai.OpenAI):
+    chat = part
+
+given = openai.OpenAI(api_key="k", base_url="http://127.0.0.1:9/v1")
+given.chat = part
+for client in (*(cls(api_key="k", base_url="http://127.0.0.1:9/v1") for cls in (Cached, Plain)), given):
+    backend = OpenAIBackend("m", client=client)
+    assert "openai.resources.chat" not in sys.modules
+    assert backend.complete(Request(messages=(Message("user", "?"),))).text == "replaced"
+"""
+
+
+def test_a_part_of_a_client_that_was_replaced_sees_the_request() -> None:
+    """Also where nothing has imported the SDK's own yet."""
+    subprocess.run([sys.executable, "-c", _REPLACED], check=True, timeout=60)
 
 
 def test_the_parts_of_a_client_are_looked_up_off_the_event_loop() -> None:
