@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Unpack
 
 from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend
 from stepguard.core.profile import Profile
+from stepguard.core.run_names import run_name
 from stepguard.core.verdicts import shorten
 from stepguard.engine.actions import Action, Ask, Commit, Event, Wait
 from stepguard.engine.machine import Engine
@@ -139,6 +140,7 @@ class Guard:
         started = time.monotonic()  # what is prepared counts for the run
         check_procedure(procedure)
         check_kept(run_id, kept=self._ledger is not None)
+        run_id = run_name(run_id, kept=self._ledger is not None)
         # Not `random`, which a program may have seeded alike twice.
         name = os.urandom(6).hex() if run_id is None else run_id
         settings = replace(self._settings, seed=seed)
@@ -158,7 +160,8 @@ class Guard:
         Args:
             procedure: what to run.
             inputs: the values of its inputs.
-            run_id: the name of the run in the guard's `ledger`, where that has one. A run that is there already is gone
+            run_id: the name of the run in the guard's `ledger`, where that has one; by default that of
+                `stepguard.ledger.named_run` around it. A run that is there already is gone
                 on with, whoever was killed while running it: what is verified is not asked again, and no tool is
                 called twice.
 
@@ -248,6 +251,7 @@ class Guard:
         from stepguard.engine.batch import Batch
 
         check_kept(run_id, kept=self._ledger is not None)
+        run_id = run_name(run_id, kept=self._ledger is not None)
         seed = new_seed() if self._options.seed is None else self._options.seed
 
         async def run(row: BatchRow) -> Result:

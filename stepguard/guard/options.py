@@ -39,8 +39,8 @@ _Callable = TypeVar("_Callable", bound=Callable[..., Any])
 
 
 class DropInKeywords(TypedDict, total=False):
-    """The options that drop-ins take: all but `ledger`, whose runs need names, and `observe`, whose results nobody may
-    take for answers."""
+    """The options that every drop-in takes: all but `observe`, whose results nobody may take for answers, and `ledger`,
+    which some take otherwise."""
 
     segment: int | Segments | None
     repair: int | Repair | None
@@ -58,11 +58,16 @@ class DropInKeywords(TypedDict, total=False):
     observer: Observer | Sequence[Observer] | None
 
 
-class GuardKeywords(DropInKeywords, total=False):
+class KeptKeywords(DropInKeywords, total=False):
+    """The options of drop-ins whose runs `named_run` names."""
+
+    ledger: str | Path | Ledger | None
+
+
+class GuardKeywords(KeptKeywords, total=False):
     """The options of `stepguard.Guard`; see `GuardOptions`."""
 
     observe: bool
-    ledger: str | Path | Ledger | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

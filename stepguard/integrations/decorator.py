@@ -28,7 +28,7 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
-from stepguard.guard.options import DropInKeywords, check_options
+from stepguard.guard.options import KeptKeywords, check_options
 from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.support import check_support
 from stepguard.language.values import Value
@@ -75,7 +75,7 @@ def guarded(
     *,
     takes: Takes = ...,
     returns: Literal["result"] = ...,
-    **options: Unpack[DropInKeywords],
+    **options: Unpack[KeptKeywords],
 ) -> _ForResult: ...
 @overload
 def guarded(
@@ -85,7 +85,7 @@ def guarded(
     takes: Takes = ...,
     returns: Literal["answer"],
     at_least: Strength = ...,
-    **options: Unpack[DropInKeywords],
+    **options: Unpack[KeptKeywords],
 ) -> _ForAnswer: ...
 def guarded(
     procedure: Procedure | str,
@@ -94,7 +94,7 @@ def guarded(
     takes: Takes = "messages",
     returns: Returns = "result",
     at_least: Strength = "proved",
-    **options: Unpack[DropInKeywords],
+    **options: Unpack[KeptKeywords],
 ) -> Any:
     """Decorate a function that asks a model; called with the inputs of a procedure, it carries that out, guarded.
 
@@ -130,7 +130,7 @@ def guarded(
         raise ConfigError('at_least goes with returns="answer"', option="returns")
     if returns == "answer":
         check_support([wanted], at_least)
-    check_options(options, of="guarded")
+    check_options(options, of="guarded", allowed=KeptKeywords)
 
     def finish(result: Result) -> object:
         if returns == "result":
@@ -139,7 +139,8 @@ def guarded(
 
     def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
         before = _parameters_before(function, takes)
-        Guard(_backend(function, (), takes), **options)  # what cannot work is told now
+        probe = Guard(_backend(function, (), takes), **options)  # what cannot work is told now
+        kept: KeptKeywords = {**options, "ledger": probe.ledger}
 
         def guard(given: tuple[object, ...]) -> Guard:
             if len(given) != before:
@@ -148,7 +149,7 @@ def guarded(
                     + (f", behind {before} by position" if before else "")
                     + f"; {len(given)} were given by position"
                 )
-            return Guard(_backend(function, given, takes), **options)
+            return Guard(_backend(function, given, takes), **kept)
 
         if _is_async(function):
 

@@ -63,8 +63,9 @@ def procedure_node(
 ) -> RunnableLambda[Any, dict[str, Any]]:
     """A node of a graph that runs a procedure, sync and async.
 
-    A run that is interrupted by the graph begins anew when it is resumed. A ``RetryPolicy`` of the node would repeat
-    whole runs, beside what the guard repeats: leave it out, or have it leave `RunError` alone.
+    A run that is interrupted by the graph begins anew when it is resumed, unless the guard has a ledger and the graph
+    is invoked inside `stepguard.ledger.named_run`. A ``RetryPolicy`` of the node would repeat whole runs, beside what
+    the guard repeats: leave it out, or have it leave `RunError` alone.
 
     Args:
         guard: what runs it. `invoke` needs a backend that can block, `ainvoke` takes any.

@@ -13,6 +13,7 @@ verifying   whether the records are what was written, and whether they are right
 
 from __future__ import annotations
 
+from stepguard.core.run_names import named_run
 from stepguard.ledger.ledger import KEPT_STATUSES, KeptStatus, Ledger, RunSummary
 from stepguard.ledger.reading import RunReading, read_run
 from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
@@ -25,6 +26,7 @@ __all__ = [
     "RunReading",
     "RunSummary",
     "Verification",
+    "named_run",
     "read_run",
     "verify_ledger",
 ]

@@ -39,7 +39,7 @@ from stepguard.core.arguments import check_callable, check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError
 from stepguard.guard import Guard
-from stepguard.guard.options import DropInKeywords, check_options
+from stepguard.guard.options import KeptKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, shortfall
 from stepguard.integrations.chat.calls import CallRules, ClientCall
 from stepguard.integrations.chat.requests import Job, named_procedure
@@ -140,14 +140,14 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         at_least: Strength = "proved",
         on_call: Callable[[ClientCall], object] | None = None,
         settings: ModelSettings | None = None,
-        **options: Unpack[DropInKeywords],
+        **options: Unpack[KeptKeywords],
     ) -> None:
         super().__init__()
         self.tools: Sequence[Any] = []
         check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
         check_callable(settings, "settings", optional=True)
         check_inputs(inputs, procedure)
-        check_options(options, of="GuardMiddleware")
+        check_options(options, of="GuardMiddleware", allowed=KeptKeywords)
         self._rules: Final = CallRules.checked(
             procedures=procedures, trust=trust, guarded_only=guarded_only, at_least=at_least, on_call=on_call
         )
@@ -162,7 +162,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         self._allowed: Final[Mapping[str, Any]] = {"at_least": at_least}
         self._settings: Final = settings
         self._options: Final = options
-        Guard(lambda messages: "", **options)  # what cannot work is told now
+        options["ledger"] = Guard(lambda messages: "", **options).ledger  # what cannot work is told now
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]

@@ -25,7 +25,7 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength
 from stepguard.errors import ConfigError, MissingExtraError, RunError, StepguardError
 from stepguard.guard import Guard
-from stepguard.guard.options import DropInKeywords, check_options
+from stepguard.guard.options import KeptKeywords, check_options
 from stepguard.integrations.chat.answers import completion_body, refusal, shortfall
 from stepguard.integrations.chat.calls import CallRules, ClientCall
 from stepguard.integrations.chat.requests import Job, named_procedure
@@ -120,7 +120,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
         mode: Mode | None = None,
         on_call: Callable[[ClientCall], object] | None = None,
         id: str | None = None,
-        **options: Unpack[DropInKeywords],
+        **options: Unpack[KeptKeywords],
     ) -> None:
         self.id = id
         self._rules: Final = CallRules.checked(
@@ -137,14 +137,14 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
                 self._procedure.accept_inputs(inputs)
             check_support([self._procedure], at_least)
         check_one_of(mode, get_args(Mode), "mode", optional=True)
-        check_options(options, of="GuardedProcedures")
+        check_options(options, of="GuardedProcedures", allowed=KeptKeywords)
         self._inputs: Final = inputs
         self._allowed: Final[dict[str, Any]] = {"at_least": at_least}
         self._mode: Final[Mode | None] = mode
-        self._options: Final[DropInKeywords] = {**options}
+        self._options: Final[KeptKeywords] = {**options}
         if self._options.get("retry") is None:
             self._options["retry"] = RetryPolicy(retries=0)
-        Guard(_silent_model, **self._options)  # what cannot work is told now
+        self._options["ledger"] = Guard(_silent_model, **self._options).ledger  # what cannot work is told now
 
     @classmethod
     def get_serialization_name(cls) -> str | None:
@@ -177,7 +177,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
     async def _run(
         self, job: Job, shape: AnswerShape, backend: AgentBackend, context: ModelRequestContext
     ) -> ModelResponse:
-        options: DropInKeywords = {**self._options}
+        options: KeptKeywords = {**self._options}
         seed = (context.model_settings or {}).get("seed")
         if seed is not None:
             options["seed"] = seed
