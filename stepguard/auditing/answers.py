@@ -40,7 +40,7 @@ _LONGEST: Final = 100
 _MAX_WORDS: Final = 3
 _SET_AROUND: Final = re.compile(r"(?:[\s$*_)\]]|\\(?:checkmark|blacksquare|square|qed)\b)*")
 _IN_FRONT: Final = re.compile(
-    r"(?:\\[A-Za-z]{1,20}|[-+/^%<>~\u2260\u221a\u00b1{\\]|(?<![*])\*|[0-9][.,]?|[A-Za-z][({]+|\b(?:minus|negative|than|under|over|above|below"
+    r"(?:\\[A-Za-z]{1,20}|[-+/^%<>~\u2260\u221a\u00b1{\\]|(?<![*])\*|[0-9][.,]?|/[0-9.]+\)|[A-Za-z][({]+|\b(?:minus|negative|than|under|over|above|below"
     r"|twice|of|as|like|neq?|neg))[\s$_(]*\Z",
     re.IGNORECASE,
 )
@@ -145,8 +145,10 @@ def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:
     above = body[max(0, line - _REACH) : line].rstrip().rpartition("\n")[2]
     if understanding.unread_heading(above) or understanding.unread_before(front, prose=prose):
         return True
-    if stated.boxed and _IN_FRONT.search(front):
-        return True
+    if stated.boxed:
+        moved = body[stated.start : max(body.find(stated.text, stated.start, stated.end), stated.start)]
+        if _IN_FRONT.search(front if moved[:1] == "<" else front + moved):  # notation is moved up to the number
+            return True
     if isinstance(stated.value, str | bool):
         return False
     value, rest = _parted(stated, body)

@@ -34,9 +34,10 @@ from stepguard.procedure.steps import Step
 
 _SEPARATOR: Final = re.compile(
     r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
-    r"|\b(?:is equal to|is|equals|gives|giving|becomes|makes|comes to|evaluates to|we get|gets?)\b",
+    r"|\b(?:is equal to|is|equals|giv(?:es|ing)(?: us| me| you)?|becomes|makes|comes to|evaluates to|we get|gets?)\b",
     re.IGNORECASE,
 )
+_SIGNS: Final = "=\u2248-\u2192"  # that part sides; words part them, too
 _MAX_SIDES: Final = 100
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _REACH: Final = 200
@@ -141,6 +142,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
         whole = names.expression(side.replace("\n", " "))
         if whole is None and leading and number == 0:
             whole = _trailing_expression(side, names)
+            if whole is not None and len(bounds) > 2 and body[last] not in _SIGNS and _is_number(whole):
+                continue  # of "adding 5 gives 42 + 5 = 47" the operand is no side
         if whole is not None and not final:
             work.append(whole)
             entry = replace(entry, end=last)

@@ -50,6 +50,7 @@ _DENYING: Final = frozenset((
     "wrong", "incorrect", "false", "nicht", "kein", "keine", "falsch", "pas", "faux", "fausse", "incorrecto", "falso",
     "niemals", "jamais", "nunca", "erwartet", "attendu", "esperado", "previously", "formerly", "unlike", "contrary",
     "hardly", "say", "says", "said", "claim", "claims", "claimed", "told", "wrote", "example",
+    "wrongly", "incorrectly", "falsely",
 ))  # fmt: skip
 _ASKING: Final = frozenset(
     ["is", "are", "was", "were", "does", "did", "can", "could", "should", "would", "may", "might", "had"]

@@ -43,8 +43,9 @@ _NOUNS: Final = _set(
     method approach task problem instruction reasoning explanation working breakdown overview summary conclusion recap
     detail json object markdown code block table row column list text field reply response token request power base
     parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
-    execution addition subtraction multiplication division rounding
-    nearest whole rest half third quarter fourth twice thrice hand
+    execution addition subtraction multiplication division rounding representation rule definition analysis function
+    currency unit assistant item product nearest python javascript plaintext latex yaml whole rest half third quarter
+    fourth twice thrice hand
     """
 )
 _ADJECTIVES: Final = _set(
@@ -53,9 +54,28 @@ _ADJECTIVES: Final = _set(
     corresponding respective intermediate individual overall altogether combined separate single additional extra
     simple easy straightforward exact necessary full complete net gross annual monthly weekly daily hourly flat fixed
     ready good great well ok okay alright yes sure hello hi thanks easily clearly obviously evidently quickly
-    carefully accordingly together even odd true
+    carefully accordingly together even odd true valid structured successful successfully forward
     """
 )
+_ELSEWHERE: Final = _set(
+    """
+    der die das den dem des ein eine einen einem einer wir ich uns es hier ist sind werden also daher damit somit
+    folglich nun jetzt dann zuerst zunächst danach anschließend schließlich zuletzt insgesamt und mit für von vom aus
+    im ins zu zum zur auf bei durch mal plus daraus folgt folgenden beträgt ergibt erhalten erhält berechne berechnen
+    berechnet berechnung multiplizieren addieren subtrahieren dividieren rechnen rechnung ergebnis ergebnisse schritt
+    schritte wert werte antwort endergebnis gesamtbetrag summe betrag lösung formel erster zweiter dritter letzter le
+    la les un une du de au aux nous je ce sont donc ainsi alors puis ensuite enfin d'abord c'est maintenant ici et avec
+    pour par dans en à voici calcul calculs calculer calcule calculons multiplions ajoutons soustrayons divisons
+    obtient obtenons donne vaut égal égale résultat résultats étape étapes valeur valeurs réponse formule somme montant
+    el los las una del nosotros es está aquí tienes así entonces luego después primero segundo tercero finalmente ahora
+    por tanto lo y con que tenemos obtenemos calculamos calcular cálculo cálculos multiplicamos sumamos restamos
+    dividimos resultado resultados paso pasos valor valores respuesta solución fórmula suma importe ecco quindi allora
+    poi infine calcoliamo otteniamo risultato risultati passo valore risposta calcolo
+    """
+)
+"""Words of grammar, calculation and answers in German, French, Spanish and Italian.
+
+Those that may be another word of English are left out, such as names, persons and ``est``."""
 _ACTIONS: Final = _set(
     """
     be equal become give get yield make mean obtain compute calculate determine evaluate work derive know call write
@@ -63,10 +83,11 @@ _ACTIONS: Final = _set(
     execute perform complete finish do show provide present list contain summarize need want ask request require
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
     got taken took kept found knew known wrote written began begun came went done shown note remember recall see
-    include exclude conclude instruct help hope please fill fulfil represent correspond refer
+    include exclude conclude instruct help hope please fill fulfil represent correspond refer run
+    specify
     """
 )
-_REMARKS: Final = _set("correct right verified checked exact check checks checking verification proof")
+_REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
 """What praises a claim behind it, or checks it."""
 _PRAISE: Final = _set("ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
@@ -83,13 +104,13 @@ _EXCLUDED: Final = _set(
 """Quantities and actions of procedures that say something else of a claim."""
 _OPERATIONS: Final = _set(
     "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
-    "evaluate work deduct"
+    "evaluate work deduct adding subtracting multiplying dividing doubling"
 )
 _CHANGING: Final = _set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice about like"
 )
 _NO_LABEL: Final = _set(
-    "input inputs will help hope problem task instruction request required requested wanted needed asked"
+    "before input inputs will help hope problem task instruction request required requested wanted needed asked"
 )
 """What is none of the writer's own claims as a label by itself."""
 _ASKING: Final = _set("is are was were does did do can must shall will has have had am")
@@ -102,10 +123,21 @@ _REFUSED: Final = lazy_pattern(
 _IDIOMS: Final = lazy_pattern(
     r"\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only|markdown|text|prose)\b"
     r"|\bno (?:further|more|other) steps?\b|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?"
-    r"|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|wanted|need|can see|see|gave me)(?: for| me)?\b"
+    r"|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see|see|gave me)"
+    r"(?: for| me)?\b|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b"
+    r"|\byour (?:instructions|request|format|procedure|inputs|details)\b|\bbreak(?:ing)? (?:\w+ ){1,2}down\b"
+    r"|\bno (?:\w+ )?(?:rounding|conversion|adjustment)s? (?:was |were |is |are )?(?:needed|necessary|required|applied)"
+    r"|\b(?:is there anything else (?:i can|you)|(?:(?:would you like|do you want) me to|shall i) (?:continue|proceed"
+    r"|go on|explain|show|elaborate|walk))\b(?![^?]*\b(?:wrong|errors?|mistakes?|right|correct\w*)\b)[^.!?\n0-9]*\?"
+    r"|\bif you (?:have|need) (?:any |more |further )*(?:questions|help|assistance|details|explanations?|clarification)"
+    r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
+    r"|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised|fixed) (?:json|object"
+    r"|output|response|reply)\b(?! below)|\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
+    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
+    r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94]"
     r"|\blet me know if\b[^.!?\n]*|\blet(?:['\u2019]s| us| me)?\b|\bso far\b|\bas expected\b|\bthank you\b"
     r"|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?(?:\w+ )?(?:format|template|example|schema)\b"
-    r"|\bfeel free to\b[^.!?\n]*|\b(?:sorry|apologies) for the \w+|\bstep by step\b"
+    r"|\bfeel free to\b[^.!?\n]*|\b(?:sorry|apologies) for the \w+(?! below)\b|\bstep by step\b"
     r"|\bi (?:think|believe)(?: that)?\b|\bplease wait\b[^.!?\n]*"
     r"|\baccording to the (?:formulas?|rules?|procedures?|instructions?|steps?|order|definitions?)\b"
     r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?",
@@ -113,14 +145,17 @@ _IDIOMS: Final = lazy_pattern(
 )
 """Phrases that are understood though not all of their words are."""
 _TURNING: Final = lazy_pattern(
-    r"\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b", re.IGNORECASE
+    r"\bto be (?:verified|checked|confirmed)\b"
+    r"|\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b",
+    re.IGNORECASE,
 )
 """Phrases that are none of the writer's own though all of their words are understood."""
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SIGN: Final = lazy_pattern(
     r"//|/\*|--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
-    r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27f6"
-    r"\U0001f449\U0001f4cc\U0001f539\U0001f538\ufe0f\u20e3!;]"
+    r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
+    r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
+    r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
 )
 """A sign that is not understood."""
 _SENTENCE_END: Final = lazy_pattern(
@@ -135,6 +170,12 @@ _POINTING: Final = lazy_pattern(
     r"|\b(?:line|step|value|number|claim|result|answer)s? below\b",
     re.IGNORECASE,
 )
+_CHECKED: Final = lazy_pattern(
+    r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z)"
+    r"|\b(?:has|have) been (?:verified|checked)\b",
+    re.IGNORECASE,
+)
+"""By what a writer checks an answer behind it, or says that it is checked."""
 _REASON: Final = lazy_pattern(r"\W*(?:since|because)\b", re.IGNORECASE)
 _OPERATION: Final = lazy_pattern(
     r"\W*(?:(?:first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|now|and|finally|lastly|to|we|i|let us|let's|so|also"
@@ -230,10 +271,10 @@ class Understanding:
         """The remark right behind a claim, in brackets, behind a dash or a comma, if it is not understood."""
         remark = _REMARK.match(behind)
         if remark is None:
-            return "" if prose else self._unread_going_on(behind)
-        if prose and remark["comma"]:
-            return ""
+            return self._turned_behind(behind) if prose else self._unread_going_on(behind)
         said = remark[remark.lastgroup or 0]
+        if prose and remark["comma"]:
+            return remark[0].strip() if _is_reported(said) else ""
         if remark.lastgroup == "comma" and _GOING_ON.match(said):
             return ""
         if _REASON.match(said) or not self.unread(said, _REMARKS):
@@ -258,10 +299,18 @@ class Understanding:
         said = behind.strip(" \t\r\n.")
         ends = _SENTENCE_END.search(said)
         sentence = said if ends is None else said[: ends.end()]
-        return sentence.strip() if self.unread(sentence) or said[:1] == "?" else ""
+        return sentence.strip() if self.unread(_CHECKED.sub(" ", sentence)) or said[:1] == "?" else ""
 
     def _unread_label(self, label: str) -> bool:
         return bool(self.unread(label)) and not self._is_quantity(label) and not _is_operation(label)
+
+    def _turned_behind(self, behind: str) -> str:
+        """What goes on behind a value, if it is a sign that is not understood, or words that deny or report it."""
+        words = _PLAIN.match(behind)
+        if words is not None:
+            return words[0].strip() if _is_reported(words[0]) else ""
+        sign = _SIGN.match(behind.lstrip(" *_"))
+        return sign[0] if sign is not None and not sign[0].isascii() else ""
 
     def _unread_going_on(self, behind: str) -> str:
         """What goes on behind a value, up to the end of the clause, if it is not understood apart from a unit."""
@@ -289,6 +338,8 @@ class Understanding:
             return True
         if any(base in _VERBS or base in self.own for base in _bases(lowered)):
             return lowered not in _EXCLUDED
+        if lowered.startswith(("l'", "d'")):
+            return self._knows(word[2:])
         if lowered.endswith("'s") or lowered.endswith("s'"):
             return self._knows(word[:-2]) and lowered[:-2] not in _NOUNS
         return word.islower() and len(word) > 1 and factors_of(word) is not None
@@ -309,6 +360,12 @@ def _is_operation(label: str) -> bool:
     return verb is not None and verb[1].lower() in _OPERATIONS and doubted_before(label) != "denied"
 
 
+def _is_reported(behind: str) -> bool:
+    """Whether what goes on behind an answer denies it, or says whose it is."""
+    said = _IDIOMS.sub(" ", behind).strip()
+    return said.lower().startswith("according ") or doubted_before(said) == "denied"
+
+
 def _words(text: str) -> list[str]:
     return [word[0].lower().replace("\u2019", "'") for word in _WORD.finditer(text)]
 
@@ -324,5 +381,5 @@ def _bases(word: str) -> Iterator[str]:
                 yield base[:-1]
 
 
-_KNOWN: Final = (_GRAMMAR | _NOUNS | _ADJECTIVES | _ACTIONS | QUANTITIES | VERBS | set(WORDS)) - _EXCLUDED
+_KNOWN: Final = (_GRAMMAR | _NOUNS | _ADJECTIVES | _ACTIONS | QUANTITIES | VERBS | _ELSEWHERE | set(WORDS)) - _EXCLUDED
 _VERBS: Final = (_NOUNS | _ACTIONS | QUANTITIES | VERBS) - _EXCLUDED

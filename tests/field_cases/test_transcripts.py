@@ -467,6 +467,16 @@ def test_words_that_are_not_understood_are_named(words: str, place: str) -> None
         *("According to the procedure, {}", "Since nobody sold a thing, {}", "{} (because Kwame has x)", "{} books"),
         *("{} (using x and y)", "{} \u2014 the product of x and y", "{}, so we go on", "Here are the steps:\n{}"),
         *("Let's carry out the procedure step by step.\n{}", "### Step 1: Multiply x by y\n{}", "Cost of the rent: {}"),
+        *(
+            "You get {}",
+            "\u25b8 {}",
+            "\U0001f4ca Results\n{}",
+            "```python\n{}\n```",
+            "Adding her fee: {}",
+            "Item 1: {}",
+        ),
+        *("**Schritt 1:** {}", "Zuerst berechnen wir den Wert: {}", "Daraus folgt {}", "\u00c9tape 1 : {}", "Donc {}"),
+        *("Nous obtenons {}", "Paso 1: {}", "Por lo tanto, {}", "El resultado es {}", "\u6b65\u9aa41\uff1a{}"),
     ],
 )
 def test_words_of_grammar_and_arithmetic_are_understood(line: str) -> None:
@@ -476,6 +486,15 @@ def test_words_of_grammar_and_arithmetic_are_understood(line: str) -> None:
     described = Procedure([Step("t1", "x * y", instruction="Fee of the pupil")], inputs=["x", "y"])
     assert audit(described, {"x": 6, "y": 7}, "Pupil fee: t1 = 42\nAnswer: 42").ok
     assert audit(described, {"x": 6, "y": 7}, "Teacher fee: t1 = 42\nAnswer: 42").steps[0].verdict == "not_judged"
+
+
+@all_rows("words", ["gives", "gives us", ", we get", "makes", "is"])
+def test_an_operand_in_words_is_no_side_of_the_equation_behind_them(words: str) -> None:
+    """A05: ``Adding 5 gives 42 + 5 = 47`` claims one equation, and not that 5 is 47."""
+    second = f"Step 2: Adding 5 {words} 42 + 5 = 47"
+    assert steps(f"Step 1: 6 * 7 = 42\n{second}\nStep 3: 47 + 5 = 52\nAnswer: 52").ok
+    wrong = steps(f"Step 1: 6 * 7 = 42\n{second.replace('42 + 5', '42 + 6')}\nStep 3: 47 + 5 = 52\nAnswer: 52")
+    assert wrong.steps[1].verdict == "wrong"
 
 
 @all_rows(
@@ -511,6 +530,8 @@ def test_a_number_that_is_not_the_steps_own_value_is_no_right_one(line: str) -> 
             "No answer is 52",
         ),
         *("Answer: 52\n\nHold on, it is 53.", "Answer: 52\nPlease ignore the above.", "Answer: 52\nEDIT 53"),
+        *("Answer: 52, said the teacher", "Answer: 52 according to the old manual", "The answer is 52 \U0001f914"),
+        *("$\\frac{1}{\\boxed{52}}$", "$\\frac{2}{3}\\boxed{52}$"),
         *("Answer: 52\nFinal: 53", "\\boxed{52!}", "\\boxed{52} (by Bob)", "The answer is anything but 52"),
     ],
 )

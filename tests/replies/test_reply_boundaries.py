@@ -114,6 +114,43 @@ def test_words_around_an_object_give_it_to_another_or_take_it_back(text: str) ->
 
 
 @all_rows(
+    "words",
+    [
+        *("Let's break this down:", "Here is the corrected JSON:", "Hier sind die Ergebnisse:", "Voici le JSON :"),
+        *(
+            "Aqu\u00ed tienes el resultado:",
+            "\u7ed3\u679c\u5982\u4e0b\uff1a",
+            "\U0001f389 Done:",
+            "A JSON object with the keys a and b:",
+        ),
+        *("Each step has been verified.", "Check: 10 - 4 = 6 \u2713", "Shall I continue?", "No rounding was needed."),
+        *("Would you like me to explain the steps?", "If you have any questions, feel free to ask."),
+    ],
+)
+def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) -> None:
+    """What models say around an object, in the languages of procedures too, costs no second call."""
+    around = f"{words}\n{GOOD}" if words.endswith((":", "\uff1a")) else f"{GOOD}\n{words}"
+    assert values(read(around)) == ["6", "10"]
+
+
+@all_rows(
+    "words",
+    [
+        *(
+            "Is this correct?",
+            "Would you like me to explain the mistakes in it?",
+            "Double-check this.",
+            "To be verified.",
+        ),
+        *("Das sind die alten Ergebnisse.", "Ce sont des exemples.", "\u4e0d\u662f\u7ed3\u679c", "\U0001f914"),
+    ],
+)
+def test_doubts_behind_an_object_take_it_back(words: str) -> None:
+    """The other side: questions, open checks and words of those languages that are not understood."""
+    assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
+
+
+@all_rows(
     "text, claimed, found",
     [
         (f"{GOOD} {GOOD} {GOOD}", ["6", "10"], []),
