@@ -240,7 +240,7 @@ def _server(chat: ChatServer) -> ThreadingHTTPServer:
             sent = self.rfile.read(int(self.headers["Content-Length"] or 0))
             reply = chat.answer(Received(self.path, headers, json.loads(sent or b"{}")))
             text = isinstance(reply.body, str)
-            body = (str(reply.body) if text else json.dumps(reply.body)).encode()
+            body = (str(reply.body) if text else json.dumps(reply.body)).encode("utf-8", "surrogateescape")
             given = {"Content-Type": "text/html" if text else "application/json", **reply.headers}
             lines = [f"HTTP/1.1 {reply.status} Scripted", *(f"{name}: {value}" for name, value in given.items())]
             head = "\r\n".join([*lines, f"Content-Length: {len(body)}", "", ""]).encode()

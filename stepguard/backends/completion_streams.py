@@ -264,12 +264,16 @@ def body_of_text(text: str) -> object:
 
 
 def whole_body(raw: object, stream: CompletionStream) -> object:
-    """The body of a reply that was to come in one piece: some servers send it as events, or as text."""
+    """The body of a reply that was to come in one piece: some servers send it as events, or as text.
+
+    Raises:
+        UnicodeDecodeError: its bytes are no UTF-8.
+    """
     if isinstance(raw, bytes):
         try:
             return json.loads(raw)
         except (ValueError, RecursionError):
-            raw = raw.decode("utf-8", "replace")
+            raw = raw.decode()  # or it fails: what is not legible is no answer
     if not isinstance(raw, str):
         return raw
     parts = BodyParts()

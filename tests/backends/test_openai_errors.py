@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import pickle
 import socket
@@ -222,6 +223,17 @@ def test_body_that_is_no_json(chat_server: ChatServer, ask: Ask) -> None:
     """A body that claims to be JSON and is not is an error that may pass."""
     chat_server.play(Reply("{", headers={"Content-Type": "application/json"}))
     assert failure(ask, backend_at(chat_server)).retryable
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/json; charset=latin-1", "text/plain"])
+@pytest.mark.parametrize("cut", ["caf\udce9", "\udcc3", "a\udcff b"])
+def test_bytes_that_are_no_text_are_no_answer(chat_server: ChatServer, ask: Ask, kind: str, cut: str) -> None:
+    """Nothing stands in for characters that cannot be read: it is an error that may pass."""
+    body = json.dumps(completion_body("TEXT")).replace("TEXT", cut)
+    chat_server.play(Reply(body, headers={"Content-Type": kind}))
+    error = failure(ask, backend_at(chat_server))
+    assert error.retryable
+    assert "UnicodeDecodeError" in str(error)
 
 
 @pytest.mark.parametrize("words", ["x" * 5000, "a-" * 5000], ids=["one-word", "hyphens"])
