@@ -62,7 +62,13 @@ _GOING_ON: Final = re.compile(
 _OF_A_COUNTRY: Final = re.compile(r"[A-Z]|peso|yuan|yen|cent|renminbi")
 _INSTEAD: Final = re.compile(r"[.!]\s+(?:no|or|rather|make (?:that|it))\b[^.!\n]{0,20}[0-9]", re.IGNORECASE)
 _POINTS: Final = re.compile(r" *-?points?\b", re.IGNORECASE)
-_CALCULATED_ON: Final = re.compile(r"(?: {1,9}[A-Za-z]{1,20})? {1,9}[-+*/] {0,9}[$(]{0,2}[0-9]")
+_CALCULATED_ON: Final = re.compile(
+    r"(?: {1,9}[A-Za-z]{1,20})? {1,9}[-+*/] {0,9}[$(]{0,2}[0-9]"
+    rf"| {{1,9}}(?!(?:[A-Z]{{3}}|(?i:percent|{'|'.join(map(re.escape, WORDS))}))\b)"
+    r"(?i:[a-z]+(?: [a-z]+)? (?:at|@)) {0,9}"
+    rf"(?:[A-Z]{{3}} ?|{'|'.join(map(re.escape, SIGNS))})?\(?[0-9]"
+)
+"""What makes a number an operand of what stands behind it: ``2 nights at 20``, but not ``40 EUR at 20 each``."""
 _UNITS_ONLY: Final = re.compile(r"(?: ?[A-Za-z%]{1,30}(?![A-Za-z%])){0,3} *")
 _SCIENTIFIC: Final = re.compile(
     r"[-+]?(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][-+]?[0-9]{1,4}"
@@ -171,7 +177,7 @@ def disowned(entry: Entry, behind: str, names: Names) -> Entry:
         return entry
     remark = names.understanding.unread_behind(behind[contrast_length(entry.value, behind) :], prose=entry.numbered)
     if remark:
-        return entry.without_value(f"what is said behind it, {shorten(remark)!r}, is not understood")
+        return entry.without_value(f"what is said behind it, {names.understanding.shown(remark)}, is not understood")
     if denied_next(behind) or supposed_next(behind) or withdrawn_later(entry.value, entry.value + behind):
         return entry.without_value(f"it is taken back behind it: {shorten(behind.strip())!r}")
     return entry

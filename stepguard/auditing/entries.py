@@ -28,7 +28,8 @@ from stepguard.procedure.steps import Step
 _ANCHOR: Final = re.compile(
     r"(?<![\w.\\'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*$]{0,2} {0,9}"
     r"(?:(?P<equals>:=|=(?![=>~/])|->|=>|\u2192|\u2248|\u21d2|\u2190)|(?P<colon>:(?![=:/]))"
-    r"|(?P<verb>(?:is equal to|is|equals|becomes|comes to|comes out (?:to|as)|evaluates to|works out (?:to|as))\b))"
+    r"|(?P<verb>(?:is equal to|is|will be|equals|becomes|comes to|comes out (?:to|as)|evaluates to|works out (?:to|as))"
+    r"\b(?:,? (?:therefore|thus|hence|consequently|simply|just|exactly)\b,?)?))"
 )
 _TYPE: Final = re.compile(r" *(?:number|integer|int|float|decimal|percent|money|boolean|text)(?:\([^()\n]{0,60}\))? *=")
 _BEFORE_COLON: Final = frozenset(
@@ -140,7 +141,7 @@ def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
         if (heading := names.understanding.unread_heading(body[start:end])) is not None:
             above = heading
         while at < len(entries) and entries[at].start < end:
-            yield _understood(entries[at], above, "the words of the heading above")
+            yield _understood(entries[at], names, above, "the words of the heading above")
             at += 1
 
 
@@ -239,7 +240,7 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
             front = front[parting.end() :]
         strange = label or names.understanding.unread_before(_unquoted(front, body[found.end("name")]))
         label = strange if strange.endswith(":") and reached == begin else label
-        entry = _understood(entry, strange)
+        entry = _understood(entry, names, strange)
         reached = entry.end
         yield replace(entry, name=name, known=known, start=found.start())
 
@@ -249,12 +250,12 @@ def _unquoted(front: str, behind: str) -> str:
     return front[:-1] if front.endswith('"') and behind == '"' else front
 
 
-def _understood(entry: Entry, words: str, where: str = "the words in front") -> Entry:
+def _understood(entry: Entry, names: Names, words: str, where: str = "the words in front") -> Entry:
     """A claim without its value where there are words in front that are not understood as the writer's own."""
     if not words:
         return entry
     return entry.without_value(
-        f"{where}, {shorten(words)!r}, are not understood", supposed=doubted_before(words) == "supposed"
+        f"{where}, {names.understanding.shown(words)}, are not understood", supposed=doubted_before(words) == "supposed"
     )
 
 
@@ -268,7 +269,7 @@ def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
         if entry.value is not None:
             between = re.split(r"[0-9=]", body[aims[0].end() : end], maxsplit=1)[0]
             front = f"{body[begin : aims[0].start()]}{aims[0][0]}{between}"
-            entry = _understood(entry, names.understanding.unread_before(front))
+            entry = _understood(entry, names, names.understanding.unread_before(front))
             yield replace(entry, name=name, start=aims[0].start())
 
 
@@ -309,13 +310,13 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
         front = re.split("[0-9=\u2248]", text, maxsplit=1)[0]
-        claim = _understood(claim, names.understanding.unread_before(front, prose=True))
+        claim = _understood(claim, names, names.understanding.unread_before(front, prose=True))
     elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
         value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
         claim = replace(found, value=value, end=stop)
-        claim = _understood(claim, names.understanding.unread_before(text[: result.start("value")], prose=True))
+        claim = _understood(claim, names, names.understanding.unread_before(text[: result.start("value")], prose=True))
     elif step is not None and not step.type.numeric and text.strip():
         claim = read_words(body, begin, end, found, step.type)
     else:

@@ -95,7 +95,9 @@ def read_trace(text: str, names: Names) -> Trace | None:
             front = _FENCE_LINE.sub("", text[at:start]).rstrip().rpartition("\n")[2]
             behind = _FENCE_LINE.sub("", text[end : end + _REACH])
             if words := names.understanding.unread_before(front):
-                reader.withdraw(before, finals, f"the words in front, {shorten(words)!r}, are not understood")
+                reader.withdraw(
+                    before, finals, f"the words in front, {names.understanding.shown(words)}, are not understood"
+                )
             elif denied_next(behind):
                 reader.withdraw(before, finals, f"it is taken back behind it: {shorten(behind.strip())!r}")
         at = end

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
+from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.retraction import doubted_before
 from stepguard.language.unit_names import factors_of
@@ -84,7 +85,7 @@ _ACTIONS: Final = _set(
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
     got taken took kept found knew known wrote written began begun came went done shown note remember recall see
     include exclude conclude instruct help hope please fill fulfil represent correspond refer run
-    specify
+    specify exceed reach
     """
 )
 _REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
@@ -233,6 +234,11 @@ class Understanding:
         return next(
             (word[0] for word in _WORD.finditer(said) if not self._knows(word[0]) and word[0].lower() not in more), ""
         )
+
+    def shown(self, words: str) -> str:
+        """Words that are not understood, and which of them is the first that is not, for a message."""
+        word = self.unread(words)
+        return repr(shorten(words)) + (f" ({word!r} is no word of the procedure)" if _WORD.fullmatch(word) else "")
 
     def unread_before(self, front: str, *, prose: bool = False) -> str:
         """The words in front of a claim that are not understood, as they are to be named; empty where all are.

@@ -309,3 +309,32 @@ def test_other_arithmetic_is_not_called_false(text: str) -> None:
 def test_what_only_looks_like_it_is_called_false(text: str) -> None:
     """Plain arithmetic is judged all the same."""
     assert len(false_links(text)) == 1
+
+
+@pytest.mark.parametrize("unit", ["nights at 20", "nights at 20 each", "hotel nights at EUR 20", "rooms @ $20 a night"])
+@pytest.mark.parametrize(
+    "place", ["lodging is 2 {}: lodging = 40", "Lodging: 2 {} = 40", "lodging = 2 {}, so lodging = 40"]
+)
+def test_a_count_at_a_price_is_no_value(unit: str, place: str) -> None:
+    """What is multiplied by a price behind it is an operand: neither the value of the step nor a correction."""
+    stay = Procedure.parse("inputs: nights\nlodging = nights * 20")
+    assert audit(stay, {"nights": 2}, f"{place.format(unit)}\nAnswer: 40").ok
+    assert verdict(stay, {"nights": 2}, "lodging = 41 EUR at 20 each") in ("wrong", "not_judged")
+
+
+@pytest.mark.parametrize("word", ["is therefore", "is, thus,", "is exactly", "is simply", "will be", "equals just"])
+def test_an_adverb_behind_the_verb_leaves_a_claim(word: str) -> None:
+    """A word that only joins a value to its name, or stresses it, leaves the claim its writer's own."""
+    assert audited(f"t1 {word} 19").ok
+    assert audited(f"t1 {word} 18").steps[0].verdict == "wrong"
+    for behind in ("half of 38", "under 19", "not 19", "19 if y rises"):
+        assert audited(f"t1 {word} {behind}").steps[0].verdict == "not_judged"
+
+
+def test_the_word_that_is_not_understood_is_named() -> None:
+    """The first word that is new is named, and a procedure that has it makes the remark understood."""
+    text = "As this exceeds the limit of the guest, paid = 80\nAnswer: 80"
+    described = Procedure.parse('inputs: price\npaid = min(price, 80)  "What a guest gets back"')
+    bare = Procedure.parse("inputs: price\npaid = min(price, 80)")
+    assert audit(described, {"price": 95}, text).ok
+    assert "('guest' is no word of the procedure)" in audit(bare, {"price": 95}, text).steps[0].reason

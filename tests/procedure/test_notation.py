@@ -25,6 +25,10 @@ from stepguard.procedure.statements import Body, ForEach, If, Repeat, Statement
 from stepguard.testing import SimulatedModel, Slips
 
 REFUSED: dict[str, tuple[str, int, str]] = {
+    **{
+        f"row {row}": (f"inputs: c\ntable daily: c -> number\n  DE: 28\n  {row}\nx = daily[c]", 4, "no row of a table")
+        for row in ("FR | 44", "| FR | 44 |", "FR = 44", "FR -> 44", "FR, 44", "otherwise 44", "FR 44")
+    },
     "prose": ("t = x\nTake off the fee.", 2, "neither a formula"),
     "words in front": ("Take off the fee: t = x - 3", 1, '`t = x - 3  "Take off the fee"`'),
     "words behind the sign": ("t: text = Name the country of it", 1, "words stand in quotes"),

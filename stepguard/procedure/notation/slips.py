@@ -156,6 +156,9 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
             line=number,
         )
     line = lines[number - 1].strip()
+    if ":" not in _code_of(line) and _block_above(lines, number).startswith("table "):
+        row = f"{shorten(line, 60)!r} is no row of a table: write `DE: 28`, `home, excellent: 1.2` or `otherwise: 30`"
+        return ProcedureError(row, line=number)
     return ProcedureError(_sentence(line, error, lines[number - 1]), line=number)
 
 
@@ -172,6 +175,13 @@ def explain_term(text: str, error: UnexpectedInput) -> str:
 
 def _code_of(line: str) -> str:
     return _COMMENT.sub("", _STRINGS.sub('""', line)).strip()
+
+
+def _block_above(lines: list[str], number: int) -> str:
+    """The line that opens the block in which a line stands, empty where it stands in none."""
+    indent = len(lines[number - 1]) - len(lines[number - 1].lstrip())
+    above = (line for line in reversed(lines[: number - 1]) if _code_of(line))
+    return next((line.strip() for line in above if len(line) - len(line.lstrip()) < indent), "")
 
 
 def _open_bracket(lines: list[str], number: int) -> tuple[int, str] | None:
