@@ -391,7 +391,9 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
     if step is not None and value_at < len(below) and _in_another(below[value_at], step):
         entry = entry.without_value(f"its column is {shorten(below[value_at])!r}")
-    remarks = (texts[at + 1 + column] for column in others if not titles[column] & FAULTS)
+    remarks = (
+        texts[at + 1 + column] for column in range(len(below)) if column != value_at and not titles[column] & FAULTS
+    )
     if any(denied_next(f"\n{remark}") for remark in remarks):
         entry = entry.without_value("another column of its row denies it")
     return heads, entry

@@ -27,14 +27,14 @@ def _set(words: str) -> frozenset[str]:
 _GRAMMAR: Final = _set(
     """
     a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is are
-    was were be been being am has have had having do does did done will shall can must going to of in on at by for
-    from with into onto out up down over under above below around about between among within through along per via
-    than as and also too both while when whenever once after before until during since because x y z n i j k so thus
-    hence therefore then now again already still just simply only directly exactly first firstly second secondly third
-    thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two three
-    four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen
-    twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll i'd we've
-    we're we'll we'd let's it's that's here's there's what's
+    was were be been being am has have had having do does did done will shall can must going to of in on at by for from
+    with into onto out up down everything over under above below around about between among within through along per
+    via than as and also too both while when whenever once after before until during since because x y z n i j k so
+    thus hence therefore then now again already still just simply only directly exactly first firstly second secondly
+    third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two
+    three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll
+    i'd we've we're we'll we'd let's it's that's here's there's what's
     """
 )
 _NOUNS: Final = _set(
@@ -71,7 +71,9 @@ _ELSEWHERE: Final = _set(
     el los las una del nosotros es está aquí tienes así entonces luego después primero segundo tercero finalmente ahora
     por tanto lo y con que tenemos obtenemos calculamos calcular cálculo cálculos multiplicamos sumamos restamos
     dividimos resultado resultados paso pasos valor valores respuesta solución fórmula suma importe ecco quindi allora
-    poi infine calcoliamo otteniamo risultato risultati passo valore risposta calcolo
+    poi infine calcoliamo otteniamo risultato risultati passo valore risposta calcolo natürlich gerne objekt lautet
+    lauten gewünschte abgeschlossen bien sûr objet final demandé d'accord claro supuesto están siguiente siguientes
+    certo
     """
 )
 """Words of grammar, calculation and answers in German, French, Spanish and Italian.
@@ -85,12 +87,12 @@ _ACTIONS: Final = _set(
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
     got taken took kept found knew known wrote written began begun came went done shown note remember recall see
     include exclude conclude instruct help hope please fill fulfil represent correspond refer run
-    specify exceed reach
+    specify exceed reach generate
     """
 )
 _REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
 """What praises a claim behind it, or checks it."""
-_PRAISE: Final = _set("ok okay yes true right done good correct verified")
+_PRAISE: Final = _set("valid successful ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
 _CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
 _HEADS: Final = _set(
@@ -130,11 +132,15 @@ _IDIOMS: Final = lazy_pattern(
     r"|\bno (?:\w+ )?(?:rounding|conversion|adjustment)s? (?:was |were |is |are )?(?:needed|necessary|required|applied)"
     r"|\b(?:is there anything else (?:i can|you)|(?:(?:would you like|do you want) me to|shall i) (?:continue|proceed"
     r"|go on|explain|show|elaborate|walk))\b(?![^?]*\b(?:wrong|errors?|mistakes?|right|correct\w*)\b)[^.!?\n0-9]*\?"
+    r"|\b(?:what|how) else (?:can i|i can) (?:help|assist|do for)(?: you)?\b\??"
+    r"|\banything else\?|\bshould you (?:need|have) any\w*\b"
+    r"|\bif you(?:['\u2019]d| would) like(?: (?:more|further))?\b|\b(?:best|kind) regards\b|\bgood luck\b|\bcheers\b"
+    r"|\byou['\u2019]re welcome\b|\b(?:happy|glad) to (?:help|assist)\b|\bin accordance with\b|\bformat json\b"
     r"|\bif you (?:have|need) (?:any |more |further )*(?:questions|help|assistance|details|explanations?|clarification)"
-    r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
+    r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
     r"|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised|fixed) (?:json|object"
     r"|output|response|reply)\b(?! below)|\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
-    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
+    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
     r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94]"
     r"|\blet me know if\b[^.!?\n]*|\blet(?:['\u2019]s| us| me)?\b|\bso far\b|\bas expected\b|\bthank you\b"
     r"|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?(?:\w+ )?(?:format|template|example|schema)\b"
@@ -153,7 +159,7 @@ _TURNING: Final = lazy_pattern(
 """Phrases that are none of the writer's own though all of their words are understood."""
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 _SIGN: Final = lazy_pattern(
-    r"//|/\*|--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
+    r"//|/\*|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
     r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
     r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
     r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
@@ -172,8 +178,10 @@ _POINTING: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _CHECKED: Final = lazy_pattern(
-    r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z)"
-    r"|\b(?:has|have) been (?:verified|checked)\b",
+    r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z"
+    r"|(?:(?:(?:all|both|each|every) )?(?:of )?(?:the )?(?:\w+ )?(?:steps?|values?|checks?|results?|arithmetic)"
+    r"|everything|i|this|it)(?:(?: have| has)? been| is| are| were)?"
+    r" (?:verified|checked|double-checked|correct|checks? out|pass(?:es)?)\b)",
     re.IGNORECASE,
 )
 """By what a writer checks an answer behind it, or says that it is checked."""

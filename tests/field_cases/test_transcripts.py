@@ -459,6 +459,14 @@ def test_words_that_are_not_understood_are_named(words: str, place: str) -> None
     assert not steps(f"{RIGHT}{words}: the answer is 52").answer_right
 
 
+@all_rows("head", ["status", "valid", "analysis", "item", "explanation", "check", "definition"])
+def test_a_column_that_denies_its_row_counts_whatever_it_is_called(head: str) -> None:
+    """A05: a row that another column calls wrong claims nothing."""
+    table = f"| step | value | {head} |\n|--|--|--|\n| t1 | 42 | {{}} |\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52"
+    assert steps(table.format("wrong")).steps[0].verdict == "not_judged"
+    assert steps(table.format("yes")).ok
+
+
 @all_rows(
     "line",
     [

@@ -124,6 +124,7 @@ def test_words_around_an_object_give_it_to_another_or_take_it_back(text: str) ->
             "A JSON object with the keys a and b:",
         ),
         *("Each step has been verified.", "Check: 10 - 4 = 6 \u2713", "Shall I continue?", "No rounding was needed."),
+        *("All steps verified.", "This is correct.", "You're welcome!", "---", "How else can I help you?"),
         *("Would you like me to explain the steps?", "If you have any questions, feel free to ask."),
     ],
 )
@@ -141,6 +142,12 @@ def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) 
             "Would you like me to explain the mistakes in it?",
             "Double-check this.",
             "To be verified.",
+        ),
+        *(
+            "This is correct if 2 is 3.",
+            "It is correct that I lied.",
+            "I checked none.",
+            "The steps are checked by Bob.",
         ),
         *("Das sind die alten Ergebnisse.", "Ce sont des exemples.", "\u4e0d\u662f\u7ed3\u679c", "\U0001f914"),
     ],
