@@ -354,17 +354,13 @@ def test_who_fails_or_is_interrupted_in_a_shared_transaction_fails_alone(tmp_pat
     go_on.set()
     for thread in threads:
         thread.join(20)
-    assert outcomes["3"] is failing[3]
-    assert "too big" in str(outcomes["6"])
-    raised = [type(error) for error in outcomes.values() if error is not None]
-    assert sorted(each.__name__ for each in raised if not issubclass(each, Exception)) in (
-        ["KeyboardInterrupt", "SystemExit"],
-        ["KeyboardInterrupt"],  # where that interrupted the other one
-        ["SystemExit"],
-    )
+    interrupted = {name for name, error in outcomes.items() if error in interruptions.values()}
+    assert interrupted  # who of them depends on whom the system lets write
+    for name in {f"{number}" for number in failing} - interrupted:
+        assert str(failing[int(name)]) in str(outcomes[name])
+    assert {name for name, error in outcomes.items() if error} <= interrupted | {f"{number}" for number in failing}
     written = sorted(endpoint for (endpoint,) in file.read("select endpoint from turns"))
     assert written == sorted(name for name, error in outcomes.items() if error is None and name != "11")
-    assert sum(issubclass(each, Exception) for each in raised) == len(failing)
 
 
 def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
