@@ -48,6 +48,8 @@ _REMEDIES: Final[tuple[tuple[str, str], ...]] = (
     ("for", "write `for each item in items:`, with what is demanded indented below"),
 )
 
+_DEMANDS: Final = ("seen", "done", "not done", "earlier", "require", "refuse", "confirm", "at most")
+
 _EXPECTED: Final = tuple(
     (frozenset({name}), words)
     for name, words in (
@@ -118,6 +120,11 @@ def _parsed(text: str, start: str) -> Any:
         raise PolicyError(error.message, line=error.line) from None
 
 
+def _outermost(lines: list[str]) -> str:
+    """The line without indentation under which the last one stands."""
+    return next((line for line in reversed(lines) if line.strip() and not line[0].isspace() and line[0] != "#"), "")
+
+
 def _explained(text: str, error: UnexpectedInput) -> PolicyError:
     """What is wrong, with the line and the remedy."""
     lines = text.split("\n")
@@ -135,6 +142,10 @@ def _explained(text: str, error: UnexpectedInput) -> PolicyError:
     remedy = next((words for word, words in _REMEDIES if line.startswith(word)), None)
     if remedy is None and error.column == 1:
         remedy = "this is no declaration and no rule"
+    elif remedy is not None and error.column == 1 and line.startswith(_DEMANDS):
+        remedy = f"it stands indented below a rule such as `before refund(order, amount):`; {remedy}"
+    elif remedy is None and _outermost(lines[:number]).startswith("before"):
+        remedy = "what a rule demands begins as `require amount <= 100`, or a name for a value as `rest = paid - 5`"
     if '"' in line and line.count('"') % 2:
         remedy = "the quoted words are not closed"
     return PolicyError(f"{place}{f'; {remedy}' if remedy else ''}", line=number)

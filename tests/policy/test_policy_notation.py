@@ -119,6 +119,8 @@ WRONG = [
     ("before refund:\nrequire amount > 0", 7, "not expected"),
     ("require amount > 0", 6, "not expected"),
     ("befor refund: require amount > 0", 6, "no declaration and no rule"),
+    *((f"{demand}", 6, "indented below a rule") for demand in ("require 1 <= 2", "at most once", "confirmed by user")),
+    ("before refund(order, amount):\n  amount <= 100", 7, "begins as `require"),
     ("before refund: require amount > 0 \"open", 6, "quoted words are not closed"),
     ("before refund: require amount > 0 \"a\" \"b\"", 6, "not expected"),
     ("before refund: eval(\"1\")", 6, "not expected"),
