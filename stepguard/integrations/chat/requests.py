@@ -264,7 +264,7 @@ def _job(
                 else " (no message is read for it: Trust(inputs=...) names roles that may give it)"
             )
             raise InputError(
-                f"input {each.name!r} of {procedure.name} has no value: give it with the call, as inputs={way}",
+                f"input {each.name!r} of {procedure.name} has no value: give it in `inputs` of the call{way}",
                 name=each.name,
             )
     procedure.accept_inputs(given)
