@@ -93,15 +93,27 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("desk", "cases"), [("returns", 30), ("deadlines", 24), ("doses", 24)])
-def test_the_table_of_decisions_follows_from_the_recorded_replies(desk: str, cases: int) -> None:
+@pytest.mark.parametrize(
+    ("desk", "size", "first", "cases", "file"),
+    [
+        ("returns", 1, 0, 30, "table.txt"),
+        ("deadlines", 1, 0, 24, "table.txt"),
+        ("doses", 1, 0, 24, "table.txt"),
+        ("returns", 1, 30, 16, "fresh.txt"),
+        ("returns", 2, 100, 20, "fresh.txt"),
+    ],
+)
+def test_the_table_of_decisions_follows_from_the_recorded_replies(
+    desk: str, size: int, first: int, cases: int, file: str
+) -> None:
     """Procedures that branch, look up and count days end as they did, with the same calls and tokens."""
     benchmarks = Path(__file__).parents[2] / "benchmarks"
     folder = benchmarks / "results" / "qwen2.5-coder-1.5b-decisions"
-    table = (folder / "table.txt").read_text(encoding="utf-8").splitlines()
-    rows = [line for line in table if line.startswith(desk)]
+    table = (folder / file).read_text(encoding="utf-8").splitlines()
+    rows = [line for line in table if line.split()[:2] == [desk, str(size)]]
     command = [sys.executable, str(benchmarks / "branches.py"), "--store", str(folder / "replies.jsonl")]
-    command += ["--desks", desk, "--sizes", "1", "-n", str(cases), "--arms", ",".join(row.split()[2] for row in rows)]
+    command += ["--desks", desk, "--sizes", str(size), "--seed", str(first), "-n", str(cases)]
+    command += ["--arms", ",".join(row.split()[2] for row in rows)]
     done = subprocess.run(command, capture_output=True, encoding="utf-8", check=False, timeout=300)
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith(desk)] == rows
