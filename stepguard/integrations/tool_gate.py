@@ -38,6 +38,7 @@ from stepguard.policy.decisions import Decision, FactQuestion, Reason
 from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
+from stepguard.telemetry.logging import call_safely, log_event
 
 __all__ = ["AskedCall", "CallAnswer", "NothingDone", "ToolGate", "current_decision", "failure_text", "part_of"]
 
@@ -86,6 +87,8 @@ class ToolGate:
             what it cannot verify is asked of `answer`. None: so are all.
         budget: the calls, tokens and money of all judgements of the conversation together. None: there is no limit.
         clock: the moment; by default the time of this machine.
+        on_decision: told of every decision on a call, when all were asked who have to be; what it raises is logged and
+            changes nothing. Each is a log event ``call_judged`` besides (`stepguard.telemetry.logging`).
         ledger: where the conversation is kept, so that it goes on in another process: the path of a file, or a
             `stepguard.ledger.Ledger`; with `run_id`. See `Policy.gate`.
         repeatable: the tools that a framework calls and that may be called again with the key of the call, after a
@@ -108,11 +111,14 @@ class ToolGate:
         guard: Guard | None = None,
         budget: Budget | None = None,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
+        on_decision: Callable[[Decision], object] | None = None,
         ledger: Ledger | str | Path | None = None,
         repeatable: Iterable[str] = (),
         **options: Any,
     ) -> None:
-        for function, name in ((confirm, "confirm"), (answer, "answer"), (clock, "clock")):
+        for function, name in (
+            (confirm, "confirm"), (answer, "answer"), (clock, "clock"), (on_decision, "on_decision"),
+        ):  # fmt: skip
             check_callable(function, name, optional=True)
         if isinstance(policy, PolicyGate) and (facts or options or ledger is not None):
             raise ConfigError("facts and options belong to the gate that is given", option="facts")
@@ -140,6 +146,7 @@ class ToolGate:
             raise ConfigError("a budget is that of the judgements of a guard: give one", option="budget")
         self._judge = None if guard is None else FactJudge(guard, self.gate.policy, budget)
         self._clock = clock
+        self._on_decision = on_decision
         self._lock = Lock()
         self._begun: set[object] = set()
         self._unsettled: Final = {each.number for each in self.gate.pending if each.tool not in self._repeatable}
@@ -160,7 +167,7 @@ class ToolGate:
             if not self._asked(decision, judged):
                 break
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        return self._begun_with(decision)
+        return self._reported(self._begun_with(decision))
 
     async def adecide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
         """The twin of `decide`, which awaits judgements."""
@@ -172,7 +179,22 @@ class ToolGate:
             if not self._asked(decision, judged):
                 break
             decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        return self._begun_with(decision)
+        return self._reported(self._begun_with(decision))
+
+    def _reported(self, decision: Decision) -> Decision:
+        """The decision, of which logs and the host are told."""
+        log_event(
+            "call_judged",
+            policy=self.gate.policy.name,
+            tool=decision.tool if decision.tool in self.gate.policy.tools else "(undeclared)",
+            number=decision.number,
+            outcome=decision.outcome,
+            reasons=[reason.kind for reason in decision.reasons],
+            rules=list(dict.fromkeys(reason.rule for reason in decision.reasons if reason.line is not None)),
+        )
+        if self._on_decision is not None:
+            call_safely(self._on_decision, decision, about=f"a call of {decision.tool}")
+        return decision
 
     def _waits(self, decision: Decision) -> bool:
         return decision.outcome == "ask" and not self.gate.observe

@@ -9,6 +9,7 @@ event              level       with
 ``chat_guarded``   info        run_id, procedure, found, left_out; of a chat call that became a run
 ``chat_passed``    info        reason; of a chat call that was passed on as it came
 ``output_judged``  info        procedure, verified, step, kind; of the output of an agent or a tool
+``call_judged``    info        policy, tool, number, outcome, reasons (kinds), rules; of a call at a `ToolGate`
 ``request_done``   info        endpoint, handling, outcome, seconds, run_id, left_out; of `stepguard serve`
 =================  ==========  ===============================================================================
 

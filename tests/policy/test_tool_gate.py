@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,6 +91,30 @@ def test_who_has_to_be_asked_is_asked() -> None:
         ("manager", {"order": "A1", "amount": 140}),
         ("manager", {"order": "A1", "amount": 120}),
     ]
+
+
+def test_logs_and_the_host_are_told_of_every_decision(caplog: pytest.LogCaptureFixture) -> None:
+    """The event names policy, tool, outcome, kinds of reasons and rules, and no argument; a host that fails stops
+    nothing, and a tool that nobody has declared is not named."""
+    told: list[Decision] = []
+
+    def tell(decision: Decision) -> None:
+        told.append(decision)
+        raise RuntimeError("the host fails")
+
+    gate = Shop().gate(on_decision=tell)
+    with caplog.at_level(logging.INFO, logger="stepguard"):
+        gate.call("refund", '{"order": "SECRET", "amount": 20}', id="1")
+        gate.call("get_order", '{"id": "A1"}', id="2")
+        gate.call("SECRET", "{}", id="3")
+        asyncio.run(gate.acall("refund", '{"order": "A1", "amount": 20}', id="4"))
+    events = [record.getMessage() for record in caplog.records if "call_judged" in record.getMessage()]
+    assert [decision.outcome for decision in told] == ["refuse", "allow", "refuse", "allow"]
+    assert len(events) == 4
+    assert "outcome='refuse'" in events[0]
+    assert "tool='refund'" in events[0]
+    assert "tool='(undeclared)'" in events[2]
+    assert "SECRET" not in "".join(events)
 
 
 def test_a_turn_that_is_answered_again_repeats_nothing() -> None:
