@@ -263,7 +263,7 @@ def test_opening_a_file_twice_takes_its_log_from_nobody(tmp_path: Path) -> None:
         for read_only in (True, False):
             Ledger(path, read_only=read_only).close()
         another = "import sys, stepguard.ledger; print(len(stepguard.ledger.Ledger(sys.argv[1]).runs()))"
-        done = subprocess.run([sys.executable, "-c", another, path], capture_output=True, text=True, check=True)
+        done = subprocess.run([sys.executable, "-c", another, path], capture_output=True, encoding="utf-8", check=True)
         assert int(done.stdout) == number + 1
 
 
