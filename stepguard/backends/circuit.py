@@ -12,10 +12,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from typing import Any, Final
+from contextlib import contextmanager
+from typing import Final
 
-from stepguard.backends.base import Backend, Completion, Request, SyncBackend, as_backend, ask, counted
+from stepguard.backends.base import Completion, Request, SyncBackend, as_backend, ask, counted, paid_without_reply
+from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count, check_seconds
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, CircuitOpen, ConfigError, RateLimited
@@ -23,7 +24,7 @@ from stepguard.errors import BackendError, CircuitOpen, ConfigError, RateLimited
 __all__ = ["CircuitBreaker"]
 
 
-class CircuitBreaker:
+class CircuitBreaker(WrappedBackend):
     """A backend that asks another one as long as that answers, and as long as its own limits allow.
 
     One breaker may stand in several guards, threads and event loops; they share its circuit and its limits.
@@ -56,7 +57,7 @@ class CircuitBreaker:
         check_seconds(pause, "pause")
         check_count(calls, "calls", least=0, optional=True)
         check_count(tokens, "tokens", least=0, optional=True)
-        self._backend: Final[Backend] = as_backend(backend, model=model)
+        super().__init__(as_backend(backend, model=model))
         self._failures: Final = failures
         self._pause: Final = pause
         self._calls: Final = calls
@@ -67,21 +68,6 @@ class CircuitBreaker:
         self._last = ""
         self._trying = False
         self._spent = Usage()
-
-    @property
-    def name(self) -> str:
-        """What the model is called."""
-        return str(getattr(self._backend, "name", type(self._backend).__name__))
-
-    @property
-    def signature(self) -> object:
-        """That of the model: a breaker shapes no reply."""
-        return getattr(self._backend, "signature", None)
-
-    @property
-    def can_stop(self) -> bool:
-        """Whether the model can stop a reply at its first wrong step."""
-        return bool(getattr(self._backend, "can_stop", False))
 
     @property
     def is_async(self) -> bool:
@@ -111,32 +97,27 @@ class CircuitBreaker:
         backend = self._backend
         if self.is_async or not isinstance(backend, SyncBackend):
             raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
-        with self._call() as usages:
+        with self._call(request) as usages:
             completion = backend.complete(request)
             usages.append(counted(completion))
         return completion
 
     async def acomplete(self, request: Request) -> Completion:
         """The model's reply, without blocking the event loop; see `complete`."""
-        with self._call() as usages:
+        with self._call(request) as usages:
             completion = await ask(self._backend, request)
             usages.append(counted(completion))
         return completion
 
-    def session(self) -> AbstractAsyncContextManager[Any]:
-        """A session of the model's, where it has such."""
-        session = getattr(self._backend, "session", None)
-        return nullcontext() if session is None else session()
-
     @contextmanager
-    def _call(self) -> Iterator[list[Usage]]:
+    def _call(self, request: Request) -> Iterator[list[Usage]]:
         """One call; it puts what it has cost into the list."""
         trial = self._begin()
         usages: list[Usage] = []
         try:
             yield usages
         except BackendError as error:
-            usages.append(error.usage or Usage(1))
+            usages.append(paid_without_reply(request, error))
             if not isinstance(error, RateLimited):  # who asks to slow down lives
                 with self._lock:
                     self._failed, self._opened, self._last = self._failed + 1, time.monotonic(), str(error)

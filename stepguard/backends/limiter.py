@@ -16,12 +16,13 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from stepguard.backends.base import ASKING_RUN, Backend, Completion, Request, ask
 from stepguard.backends.pacing import Bucket, Pace
+from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendTimeout, ConfigError, RateLimited
@@ -397,7 +398,7 @@ SHARED_LIMITERS: Final = LimiterRegistry()
 """The limiters that every `OpenAIBackend` of the process uses which is given none of its own."""
 
 
-class LimitedBackend:
+class LimitedBackend(WrappedBackend):
     """A backend that asks another one, never more often at once than a limiter allows.
 
     Args:
@@ -415,28 +416,13 @@ class LimitedBackend:
             limiter = EndpointLimiter(first=most or 1, most=most or 1)
         elif most is not None:
             raise ConfigError("most goes without a limiter, which has its own", option="most")
-        self._backend: Final = backend
+        super().__init__(backend)
         self._limiter: Final = limiter
 
     @property
     def limit(self) -> int:
         """How many calls may be on their way now."""
         return self._limiter.limit
-
-    @property
-    def name(self) -> str:
-        """What the model is called."""
-        return str(getattr(self._backend, "name", type(self._backend).__name__))
-
-    @property
-    def signature(self) -> object:
-        """That of the model: how many calls run at once shapes no reply."""
-        return getattr(self._backend, "signature", None)
-
-    @property
-    def can_stop(self) -> bool:
-        """Whether the model can stop a reply at its first wrong step."""
-        return bool(getattr(self._backend, "can_stop", False))
 
     async def acomplete(self, request: Request) -> Completion:
         """The model's reply, when it is this call's turn.
@@ -449,8 +435,3 @@ class LimitedBackend:
             completion = await ask(self._backend, request)
         self._limiter.settle(tokens, completion.usage)
         return completion
-
-    def session(self) -> AbstractAsyncContextManager[Any]:
-        """A session of the model's, where it has such."""
-        session = getattr(self._backend, "session", None)
-        return nullcontext() if session is None else session()

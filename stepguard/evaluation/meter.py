@@ -8,12 +8,12 @@ waits for those on their way, which mostly cost less than was set aside; when no
 from __future__ import annotations
 
 import asyncio
-from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any, Final, overload
+from typing import Final, overload
 
 from stepguard.backends.base import Backend, Completion, Request, ask
+from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.usage import Amount, Price, Usage, to_amount
 from stepguard.engine.asking import most_of
 from stepguard.evaluation.families import Task
@@ -91,29 +91,13 @@ class Meter:
         return self.price.of(sum(self._on_the_way.values(), self.usage + most)) <= self.limit
 
 
-@dataclass(frozen=True, slots=True)
-class _Metered:
-    meter: Meter
-    backend: Backend
-
-    @property
-    def name(self) -> str:
-        return str(getattr(self.backend, "name", type(self.backend).__name__))
-
-    @property
-    def signature(self) -> object:
-        return getattr(self.backend, "signature", None)
-
-    @property
-    def can_stop(self) -> bool:
-        return bool(getattr(self.backend, "can_stop", False))
+class _Metered(WrappedBackend):
+    def __init__(self, meter: Meter, backend: Backend) -> None:
+        super().__init__(backend)
+        self._meter: Final = meter
 
     async def acomplete(self, request: Request) -> Completion:
-        return await self.meter.complete(self.backend, request)
-
-    def session(self) -> AbstractAsyncContextManager[Any]:
-        session = getattr(self.backend, "session", None)
-        return nullcontext() if session is None else session()
+        return await self._meter.complete(self._backend, request)
 
 
 @dataclass(frozen=True, slots=True)

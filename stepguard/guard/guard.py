@@ -161,9 +161,8 @@ class Guard:
             procedure: what to run.
             inputs: the values of its inputs.
             run_id: the name of the run in the guard's `ledger`, where that has one; by default that of
-                `stepguard.ledger.named_run` around it. A run that is there already is gone
-                on with, whoever was killed while running it: what is verified is not asked again, and no tool is
-                called twice.
+                `stepguard.ledger.named_run` around it. A run that is there already is gone on with, whoever was killed
+                while running it: what is verified is not asked again, and no tool is called twice.
 
         Raises:
             InputError: the inputs do not fit the procedure.

@@ -1,0 +1,39 @@
+"""What stands before another backend and asks it: it is called as that is, and can do what that can."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager, nullcontext
+from typing import Any
+
+from stepguard.backends.base import Backend
+
+
+class WrappedBackend:
+    """A base for backends that ask another one, and shape neither its requests nor its replies.
+
+    Args:
+        backend: the one that is asked.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+
+    @property
+    def name(self) -> str:
+        """What the model is called."""
+        return str(getattr(self._backend, "name", type(self._backend).__name__))
+
+    @property
+    def signature(self) -> object:
+        """What shapes the replies of the model, None where that is not known."""
+        return getattr(self._backend, "signature", None)
+
+    @property
+    def can_stop(self) -> bool:
+        """Whether the model can stop a reply at its first wrong step."""
+        return bool(getattr(self._backend, "can_stop", False))
+
+    def session(self) -> AbstractAsyncContextManager[Any]:
+        """A session of the model's, where it has such."""
+        session = getattr(self._backend, "session", None)
+        return nullcontext() if session is None else session()
