@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stepguard.cli.text import read_text
 from stepguard.core.usage import Price
@@ -15,6 +15,9 @@ from stepguard.errors import ConfigError, InputError, ProcedureError
 from stepguard.guard.options import DropInKeywords, GuardOptions
 from stepguard.language.strict_json import JsonObject, decode
 from stepguard.procedure.procedure import Procedure
+
+if TYPE_CHECKING:
+    from stepguard.ledger import Ledger
 
 
 def add_guard(
@@ -47,6 +50,34 @@ def add_guard(
         )
     if stop_early:
         group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+
+
+def add_ledger(group: argparse._ActionsContainer, said: str) -> None:
+    """Add ``--ledger`` and ``--keep``; `said` is what the first one's help says."""
+    group.add_argument("--ledger", metavar="LEDGER", help=said)
+    add_keep(group)
+
+
+def add_keep(group: argparse._ActionsContainer) -> None:
+    """Add ``--keep`` of a ledger."""
+    words = "what it keeps of model calls: claims, which it always does, the texts of replies too, or also the prompts"
+    group.add_argument("--keep", choices=["claims", "replies", "prompts"], default="claims", help=words)
+
+
+def open_ledger(options: argparse.Namespace) -> Ledger | None:
+    """The ledger of ``--ledger``, None where it is not given.
+
+    Raises:
+        ConfigError: ``--keep`` is given without it.
+        LedgerError: it cannot be opened.
+    """
+    if options.ledger is None:
+        if options.keep != "claims":
+            raise ConfigError("--keep says what a ledger keeps: add --ledger", option="keep")
+        return None
+    from stepguard.ledger import Ledger
+
+    return Ledger(options.ledger, keep=options.keep)
 
 
 def add_at_least(group: argparse._ActionsContainer, said: str = "of an answer, which says so") -> None:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_at_least, add_guard, add_log_level, read_guard
+from stepguard.cli.arguments import add_at_least, add_guard, add_ledger, add_log_level, open_ledger, read_guard
 from stepguard.cli.listening import log_to_stderr, serve_until_signal
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
@@ -30,9 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="audits tell reasons and right values: for people, not for a model that is to try again",
     )
-    parser.add_argument(
-        "--ledger", metavar="FILE", help="keep runs in this file to which a caller gives a run_id, and go on with them"
-    )
+    add_ledger(parser, "keep runs there to which a caller gives a run_id, and go on with them")
     add_at_least(parser)
     add_log_level(parser, "warning")
     model = parser.add_argument_group(
@@ -79,7 +77,7 @@ def main(options: argparse.Namespace) -> int:
         guard=read_guard(options, seconds=options.max_seconds),
         tell_reasons=options.tell_reasons,
         at_least=options.at_least,
-        ledger=options.ledger,
+        ledger=open_ledger(options),
     )
     log_to_stderr(options.log_level.upper())
     if options.http:

@@ -13,8 +13,10 @@ from stepguard.cli.arguments import (
     add_at_least,
     add_guard,
     add_inputs,
+    add_ledger,
     add_limits,
     load_file,
+    open_ledger,
     read_guard,
     read_inputs,
     read_price,
@@ -82,7 +84,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     guard.add_argument(
         "--max-step-calls", metavar="N", type=int, help="stop after this many calls that end at one step"
     )
-    guard.add_argument("--ledger", metavar="FILE", help="keep the run in a ledger, where it goes on after a kill")
+    add_ledger(guard, "keep the run in a ledger, where it goes on after a kill")
     guard.add_argument("--run-id", metavar="ID", help="the name of the run in the ledger (default: a new one)")
     guard.add_argument("--seed", metavar="N", type=int, help="make sampling repeatable, where the model allows it")
     output = parser.add_argument_group("output")
@@ -125,7 +127,7 @@ def main(options: argparse.Namespace) -> int:
             stack.callback(close)
         progress = RunProgress(procedure, name, quiet=options.quiet)
         chosen["observer"] = progress
-        guard = Guard(backend, ledger=options.ledger, **chosen)
+        guard = Guard(backend, ledger=open_ledger(options), **chosen)
         under_way = guard.start(procedure, inputs, run_id=options.run_id)
         interrupted: KeyboardInterrupt | None = None
         try:

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.cli.arguments import add_at_least, add_guard, add_limits, add_log_level, read_guard
+from stepguard.cli.arguments import (
+    add_at_least,
+    add_guard,
+    add_ledger,
+    add_limits,
+    add_log_level,
+    open_ledger,
+    read_guard,
+)
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
@@ -44,10 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)"
     )
-    parser.add_argument(
-        "--ledger",
-        metavar="FILE",
-        help="keep the runs of requests with a header Idempotency-Key in this file: the same key goes on with its run",
+    add_ledger(
+        parser, "keep the runs of requests with a header Idempotency-Key there: the same key goes on with its run"
     )
     parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
     add_at_least(parser)
@@ -148,7 +154,7 @@ def main(options: argparse.Namespace) -> int:
         reasons=options.tell_reasons,
         api_key=(os.environ.get(_KEY) or "").split(",") if os.environ.get(_KEY) else None,
         upstream_key=os.environ.get(_UPSTREAM_KEY) or None,
-        ledger=options.ledger,
+        ledger=open_ledger(options),
         answer_key=os.environ.get(_ANSWER_KEY) or None,
         more_paths=options.passed,
         metrics=options.metrics_port is None,

@@ -7,13 +7,15 @@ import json
 import shutil
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.cli.arguments import load_file
 from stepguard.cli.text import read_text
 from stepguard.errors import ConfigError
-from stepguard.results import Result
+from stepguard.results import Attempt, Result
+from stepguard.show.calls import call_lines
 from stepguard.show.page import draw_html
 from stepguard.show.text import GLYPHS, TextLine, draw_lines
 
@@ -43,6 +45,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--run", metavar="RESULT", help="a run of it to draw on it: what `stepguard run --json` printed, or - for stdin"
     )
+    parser.add_argument(
+        "--calls",
+        action="store_true",
+        help="behind it every model call of that run, with its prompt and its reply where the ledger keeps them",
+    )
     parser.add_argument("--html", metavar="OUT", help="write one self-contained page instead of printing text")
     parser.add_argument("--width", metavar="N", type=int, help="characters of a line (default: those of the terminal)")
     parser.add_argument(
@@ -59,6 +66,9 @@ def main(options: argparse.Namespace) -> int:
     """
     run: Result | Mapping[str, Any] | None
     standing = None
+    if options.calls and (options.ledger is None or options.html is not None):
+        raise ConfigError("--calls are printed as text, of a run with --ledger (pages: `stepguard ui`)", option="calls")
+    calls: tuple[Attempt, ...] = ()
     if options.ledger is not None:
         reading = _read_kept(options)
         if reading.procedure is None:
@@ -69,6 +79,7 @@ def main(options: argparse.Namespace) -> int:
             _print(conversation_lines(reading))
             return 0
         procedure, run, standing = reading.procedure, reading.result, reading.standing
+        calls = reading.result.attempts if options.calls and reading.result is not None else ()
     elif options.procedure is not None:
         raise ConfigError("--procedure is that of a run in a ledger: add --ledger", option="procedure")
     else:
@@ -82,7 +93,8 @@ def main(options: argparse.Namespace) -> int:
     width = options.width
     if width is None:
         width = max(_LEAST, min(shutil.get_terminal_size().columns, _MOST)) if sys.stdout.isatty() else _ELSEWHERE
-    _print(draw_lines(procedure, run, standing=standing, width=width, ascii_only=options.ascii or not _drawable()))
+    lines = draw_lines(procedure, run, standing=standing, width=width, ascii_only=options.ascii or not _drawable())
+    _print(chain(lines, call_lines(calls)))
     return 0
 
 

@@ -7,7 +7,17 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from stepguard.cli.arguments import add_guard, add_inputs, add_limits, add_log_level, load_file, read_guard, read_inputs
+from stepguard.cli.arguments import (
+    add_guard,
+    add_inputs,
+    add_keep,
+    add_limits,
+    add_log_level,
+    load_file,
+    open_ledger,
+    read_guard,
+    read_inputs,
+)
 from stepguard.errors import ConfigError
 from stepguard.guard.guard import Guard
 
@@ -50,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     queue.add_argument("--runs", metavar="N", type=int, default=8, help="so many at a time here (default: %(default)s)")
     queue.add_argument("--total", metavar="N", type=int, help="so many at a time over all workers of the queue")
     queue.add_argument("--rate", metavar="N/S", help="so many model calls in so many seconds, over all workers")
+    add_keep(parser)
     add_log_level(parser, "warning")
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
     model.add_argument("--model", metavar="NAME", help="the model to ask, as for `stepguard run`")
@@ -95,7 +106,7 @@ def _work(options: argparse.Namespace) -> int:
     options.seed = None
     backend, name = choose_backend(options)
     worker = Worker(
-        Guard(backend, ledger=options.ledger, **chosen),
+        Guard(backend, ledger=open_ledger(options), **chosen),
         procedures,
         queue=options.queue,
         runs=options.runs,

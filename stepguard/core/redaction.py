@@ -7,6 +7,9 @@ results, reports and traces, so they are redacted where they come in.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
@@ -36,6 +39,13 @@ _SECRETS: Final = lazy_pattern(
     r"|\beyJ[\w.=-]{16,}",
     re.IGNORECASE,
 )
+_LINES: Final = lazy_pattern(r"[^\n]*\n\s*|[^\n]+")
+_HINTS: Final = (
+    *("key", "token", "secret", "passw", "pwd", "sig", "auth", "code", "credential", "jwt", "session", "cookie", "://"),
+    *("bearer", "sk-", "sk_", "gsk", "xai", "hf-", "hf_", "gh", "github", "nvapi", "pplx", "r8", "tgp", "aiza", "akia"),
+    *("dapi", "eyj"),
+)
+"""What is part of every secret that `_SECRETS` finds, in small letters."""
 _LONGEST: Final = 2_000
 
 
@@ -43,7 +53,23 @@ def redact(text: str, *secrets: str | None) -> str:
     """A text without the secrets that are known, and without what looks like one."""
     for secret in sorted(filter(None, secrets), key=len, reverse=True):  # one may be a part of another
         text = text.replace(secret, HIDDEN)
-    return _SECRETS.sub(lambda found: f"{found[found.lastgroup] if found.lastgroup else ''}{HIDDEN}", text)
+    return "".join(_SECRETS.sub(_hidden, part) if hinted else part for hinted, part in _parts(text))
+
+
+def _hidden(match: re.Match[str]) -> str:
+    return f"{match[match.lastgroup] if match.lastgroup else ''}{HIDDEN}"
+
+
+def _parts(text: str) -> Iterator[tuple[bool, str]]:
+    """A text in pieces, each with whether a secret may stand in it: the pattern takes far longer than looking for that.
+
+    A secret stands in a line with a hint, or in one of the three behind it.
+    """
+    lines = _LINES.findall(text)
+    hints = [any(map(line.casefold().__contains__, _HINTS)) for line in lines]
+    near = [any(hints[max(0, at - 3) : at + 2]) for at in range(len(lines))]
+    for hinted, group in groupby(zip(near, lines, strict=True), key=itemgetter(0)):
+        yield hinted, "".join(line for _, line in group)
 
 
 def error_words(error: BaseException) -> str:

@@ -22,10 +22,12 @@ class History:
 
     Args:
         keep: how many of the last steps and attempts are kept; None keeps all.
+        prompts: whether attempts hold what was sent.
     """
 
-    def __init__(self, keep: int | None) -> None:
+    def __init__(self, keep: int | None, *, prompts: bool = False) -> None:
         self._keep = keep
+        self._prompts = prompts
         self._calls = 0
         self._records: deque[StepRecord] = deque(maxlen=keep)
         self._attempts: deque[Attempt] = deque(maxlen=keep)
@@ -125,6 +127,7 @@ class History:
                 text=_text_of(reply.completion),
                 error=error,
                 backend=name_of(reply.backend),
+                prompt=self._prompt_of(flight),
             )
         )
 
@@ -143,8 +146,14 @@ class History:
                 seconds=seconds,
                 error=error,
                 backend=name_of(asking.backend),
+                prompt=self._prompt_of(asking.flight),
             )
         )
+
+    def _prompt_of(self, flight: Flight) -> tuple[tuple[str, str], ...] | None:
+        if not self._prompts or flight.request is None:
+            return None
+        return tuple((message.role, message.content) for message in flight.request.messages)
 
 
 def _text_of(completion: Completion) -> str | None:

@@ -83,6 +83,11 @@ class Journal(Protocol):
         """What earlier processes spent."""
         ...
 
+    @property
+    def prompts(self) -> bool:
+        """Whether it keeps what was sent: attempts hold it then."""
+        ...
+
     def commit(self, commit: Commit) -> None:
         """Make steps, or a call of a tool, durable."""
         ...

@@ -89,7 +89,7 @@ class Engine:
         self._outbox = outbox = Outbox(run_id)
         self._schedule = schedule = Schedule(procedure, inputs, parallel=settings.parallel)
         self._spending = spending = Spending(settings.budget, started=now)
-        self._history = history = History(settings.history)
+        self._history = history = History(settings.history, prompts=journal is not None and journal.prompts)
         self._ending = ending = RunEnding(schedule, spending, outbox)
         self._recall = recall = None if journal is None else Recall(journal, schedule)
         if journal is not None:

@@ -128,13 +128,15 @@ class RunJournal:
     Args:
         writer: writes it, as the only one.
         kept: what is durable of it.
-        texts: whether the texts of replies are kept.
+        replies: whether the texts of replies are kept.
+        prompts: whether prompts are.
     """
 
-    def __init__(self, writer: RunWriter, kept: KeptRun, *, texts: bool) -> None:
+    def __init__(self, writer: RunWriter, kept: KeptRun, *, replies: bool, prompts: bool) -> None:
         self._writer: Final = writer
         self._kept: Final = kept
-        self._texts: Final = texts
+        self._replies: Final = replies
+        self.prompts: Final = prompts
 
     @property
     def steps(self) -> Mapping[str, KeptStep]:
@@ -177,7 +179,7 @@ class RunJournal:
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
         usage = sum((each.usage for each in attempts), Usage())
-        records = [("attempt", attempt_record(each, texts=self._texts)) for each in attempts]
+        records = [("attempt", attempt_record(each, replies=self._replies)) for each in attempts]
         listed = {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
         self._writer.write(records, listed, synced=False)
 

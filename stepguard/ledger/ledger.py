@@ -14,7 +14,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, get_args
 
-from stepguard.core.arguments import check_flag, check_instance, check_run_id, check_run_ids, check_seconds
+from stepguard.core.arguments import (
+    check_flag,
+    check_instance,
+    check_one_of,
+    check_run_id,
+    check_run_ids,
+    check_seconds,
+)
 from stepguard.errors import ConfigError, LedgerError, ProcedureError, RunConflict, StepguardError
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
@@ -30,7 +37,12 @@ from stepguard.policy.policy import Policy
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import Status
 
-__all__ = ["KEPT_STATUSES", "KeptStatus", "Ledger", "RunSummary"]
+__all__ = ["KEEPS", "KEPT_STATUSES", "Keep", "KeptStatus", "Ledger", "RunSummary"]
+
+Keep = Literal["claims", "replies", "prompts"]
+"""What is kept of a model call; each holds what stands before it as well."""
+KEEPS: Final[tuple[Keep, ...]] = get_args(Keep)
+"""Every `Keep`."""
 
 KeptStatus = Status | Literal["queued", "running", "interrupted", "answered", "open", "erased"]
 """That of the result; ``queued`` where another process is to drive it, ``running`` while one does, ``interrupted``
@@ -104,7 +116,9 @@ class Ledger:
             and the locks of the runs (``-locks``). Or the address of a Postgres database, as libpq has it
             (``postgresql://user@host/database``; extra ``postgres``), in which the schema ``stepguard`` is made, or
             that which ``?schema=`` names. A password may stand in it, in ``PGPASSWORD`` or in ``~/.pgpass``.
-        texts: keep the texts of replies as well; claims always are, prompts and keys never.
+        keep: ``"claims"``, which are always kept; ``"replies"``, which keeps the texts of replies as well; or
+            ``"prompts"``, which keeps those and every message that was sent. They are part of the records, and go with
+            the run when it is erased. What looks like a key is taken out of both.
         full_sync: have steps, calls of tools and answers survive a loss of power, and not only the death of the
             process; it costs a sync of the disk for each segment.
         read_only: only read; the file must be there.
@@ -116,12 +130,13 @@ class Ledger:
     """
 
     def __init__(
-        self, path: str | Path, *, texts: bool = False, full_sync: bool = True, read_only: bool = False
+        self, path: str | Path, *, keep: Keep = "claims", full_sync: bool = True, read_only: bool = False
     ) -> None:
         check_instance(path, (str, Path), "ledger", what="the path of a file")
-        for name, flag in (("texts", texts), ("full_sync", full_sync), ("read_only", read_only)):
+        for name, flag in (("full_sync", full_sync), ("read_only", read_only)):
             check_flag(flag, name)
-        self._texts: Final = texts
+        check_one_of(keep, KEEPS, "keep")
+        self._keep: Final = keep
         self._full_sync: Final = full_sync
         self.file: Final = _open(str(path), read_only=read_only)
         self.path: Final = self.file.path
@@ -142,10 +157,13 @@ class Ledger:
         row = self._row(run_id)
         if row is None:
             writer = self._begin(run_id, self._subject(procedure), "running", inputs=given)
-            return RunJournal(writer, KeptRun(inputs=given), texts=self._texts)
+            return self._journal(writer, KeptRun(inputs=given))
         self._check_procedure(procedure, row.procedure, run_id)
         writer, kept = self._go_on(run_id, row, "running", lambda kept: self._check_inputs(kept, given, run_id))
-        return RunJournal(writer, kept, texts=self._texts)
+        return self._journal(writer, kept)
+
+    def _journal(self, writer: RunWriter, kept: KeptRun) -> RunJournal:
+        return RunJournal(writer, kept, replies=self._keep != "claims", prompts=self._keep == "prompts")
 
     def queue(
         self, procedure: Procedure, inputs: Mapping[str, Value], *, run_id: str, queue: str, priority: int

@@ -11,7 +11,7 @@ from decimal import Decimal
 from hashlib import blake2b
 from typing import Any, Final
 
-from stepguard.core.redaction import error_text
+from stepguard.core.redaction import error_text, redact
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Claim, Deviation
 from stepguard.engine.actions import Commit, OperationCall
@@ -122,8 +122,8 @@ def read_call(body: Mapping[str, Any]) -> OperationCall:
     return OperationCall(body["key"], body["operation"], where, body["digest"], body["returned"], value)
 
 
-def attempt_record(attempt: Attempt, *, texts: bool) -> str:
-    """The body of a model call; the text of the reply only where that was asked for."""
+def attempt_record(attempt: Attempt, *, replies: bool) -> str:
+    """The body of a model call; with the prompt that it holds, and with the text of the reply where that is kept."""
     usage = attempt.usage
     body: dict[str, Any] = {
         "number": attempt.number,
@@ -139,7 +139,11 @@ def attempt_record(attempt: Attempt, *, texts: bool) -> str:
         "backend": attempt.backend,
         "at": now_text(),
     }
-    return as_json({**body, "text": attempt.text} if texts else body)
+    if replies and attempt.text is not None:
+        body["text"] = redact(attempt.text)
+    if attempt.prompt is not None:
+        body["prompt"] = [[role, redact(text)] for role, text in attempt.prompt]
+    return as_json(body)
 
 
 def read_attempt(body: Mapping[str, Any]) -> Attempt:
@@ -151,6 +155,7 @@ def read_attempt(body: Mapping[str, Any]) -> Attempt:
             "steps": tuple(Occurrence(*each) for each in body["steps"]),
             "deviations": tuple(Deviation(*each) for each in body["deviations"]),
             "usage": Usage(*body["usage"]),
+            "prompt": None if (sent := body.get("prompt")) is None else tuple(map(tuple, sent)),
         }
     )
 

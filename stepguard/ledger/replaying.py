@@ -98,6 +98,7 @@ class _ReadJournal:
 
     attempts: Sequence[Attempt] = ()
     usage = Usage()
+    prompts = False
 
     def __init__(self, kept: KeptRun) -> None:
         self.steps: Final = kept.steps

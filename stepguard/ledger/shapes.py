@@ -80,6 +80,7 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
         "usage": (int, int, int, int, int),
         "seconds": float,
         **dict.fromkeys(("finish_reason", "text", "error", "backend"), _TEXT),
+        "prompt": _Maybe([(str, str)]),
     },
     "end": {
         "status": _words(Status),

@@ -154,6 +154,8 @@ class Attempt:
         error: why there was no reply, or why a reply could not be used.
         backend: who was asked in the place of the guard's own model: a fallback, or another model or a person of the
             ladder; None for the guard's own.
+        prompt: the messages that were sent, each its role and its text; None but where the run is kept in a ledger
+            that keeps prompts.
     """
 
     number: int
@@ -168,6 +170,7 @@ class Attempt:
     text: str | None = None
     error: str | None = None
     backend: str | None = None
+    prompt: tuple[tuple[str, str], ...] | None = None
 
     @property
     def refused(self) -> tuple[Occurrence, ...]:

@@ -110,6 +110,7 @@ class AttemptView(JsonView):
     text: str | None
     error: str | None
     backend: str | None
+    prompt: list[tuple[str, str]] | None = None
 
 
 class ProblemView(PlaceView):

@@ -10,11 +10,14 @@ from typing import Final
 from stepguard.core.markup import Child, Html, tag
 from stepguard.core.verdicts import Deviation, shorten
 from stepguard.results import Attempt
+from stepguard.show.calls import kept_texts
 
 CALLS: Final = 200
 """So many calls stand on a page."""
 _LONGEST: Final = 200
 """Characters of a name."""
+_TEXT: Final = 20_000
+"""Characters of a message or reply."""
 _POINTS: Final = 400
 _WIDE, _HIGH = 1000, 100
 _OUTCOMES: Final = {"accepted": "good", "partly": "weak", "draft": "quiet"}
@@ -68,6 +71,10 @@ def _call(attempt: Attempt, at: float | None, spent: int) -> Iterator[Html]:
     written = "" if at is None else f", {time_text(at)}"
     facts = f"{attempt.usage.tokens:,} tokens, {spent:,} so far, {attempt.seconds:.1f} s{written}"
     yield tag("span", facts, class_="note")
+    for name, text in kept_texts(attempt):
+        left = len(text) - _TEXT
+        rest = f"... {left:,} more characters: `stepguard show --calls` prints them" if left > 0 else ""
+        yield tag("details", tag("summary", name), tag("pre", text[:_TEXT] + rest))
 
 
 def _words(deviation: Deviation) -> str:

@@ -46,6 +46,7 @@ margin-left:.4rem;white-space:nowrap}
 .result{font-size:.875rem;border-top:1px solid var(--rule);margin-top:.25rem;padding-top:.2rem;overflow-wrap:anywhere}
 .stop{border:2px solid;border-radius:6px;padding:.35rem .6rem;margin:.35rem 0;font-size:.875rem;
 overflow-wrap:anywhere}
+pre{white-space:pre-wrap;overflow-wrap:anywhere;font-size:.875rem}
 summary{cursor:pointer;border-radius:4px}details ul{margin:.2rem 0 .3rem;padding-left:1.1rem;font-size:.8125rem}
 .branches{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(19rem,100%),1fr));gap:.6rem;margin:.3rem 0 0}
 .branches.stacked{grid-template-columns:minmax(0,1fr)}main{overflow-x:auto}.card{min-width:9rem}

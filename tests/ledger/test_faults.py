@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +21,11 @@ import pytest
 from ledger_harness import CHAIN, SURE, Counting, Nobody, change_ledger, faults_of, keep_ledger
 
 from stepguard import Guard, Procedure
+from stepguard.cli import main
 from stepguard.engine.actions import Ask, Commit
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.guard.calls import ask_model
-from stepguard.ledger import Ledger, store, verify_ledger
+from stepguard.ledger import Ledger, read_run, store, verify_ledger
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
 
@@ -541,24 +543,44 @@ def test_a_run_in_a_copy_of_the_file_is_under_way_nowhere(tmp_path: Path) -> Non
     run.cancel()
 
 
-def test_texts_are_kept_on_request_and_keys_never(tmp_path: Path) -> None:
-    """Claims are always kept; the text of a reply only where that was asked for, and what looks like a key is not."""
+@pytest.mark.parametrize("keep", ["claims", "replies", "prompts"])
+def test_prompts_and_replies_are_kept_on_request_and_keys_never(runs: Path | str, keep: Any, capsys: Any) -> None:
+    """Claims are always kept; replies, and prompts with them, only where that was asked for, through a resumption as
+    well; people read them, what looks like a key is in neither, and nothing of them is left behind an erasure."""
 
     class Leaking:
-        calls = 0
+        def __init__(self, fails: int) -> None:
+            self.calls, self.fails = 0, fails
 
         def complete(self, request: Any) -> Any:
             self.calls += 1
-            if self.calls == 1:
+            if self.calls == self.fails:
                 raise RuntimeError("401: wrong api_key=sk-verysecret123456")
-            return SURE.complete(request)
+            found = SURE.complete(request)
+            return replace(found, text=f"<think>\napi_key=sk-verysecret\n</think>{found.text}")
 
-    for texts in (False, True):
-        path = tmp_path / f"{texts}.db"
-        Guard(Leaking(), ledger=Ledger(path, texts=texts)).run(CHAIN, {"x": 12}, run_id="run")
-        Guard(SURE, ledger=Ledger(path, texts=texts)).run(CHAIN, {"x": 12}, run_id="run")
-        with Ledger(path, read_only=True) as ledger:
-            bodies = [json.loads(body) for (body,) in ledger.file.read("select body from records")]
-        assert "verysecret" not in json.dumps(bodies)
-        assert any("12 + 1 = 13" in str(body.get("claim")) for body in bodies)
-        assert any("12 + 1 = 13" in str(body.get("text")) for body in bodies) is texts
+    procedure = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2\nt3 = t2 + 4711")
+    with Ledger(runs, keep=keep) as ledger:
+        assert not Guard(Leaking(2), segment=1, ledger=ledger).run(procedure, {"x": 12}, run_id="run").verified
+        result = Guard(Leaking(0), segment=1, ledger=ledger).run(procedure, {"x": 12}, run_id="run")
+    with Ledger(runs, read_only=True) as ledger:
+        assert verify_ledger(ledger).right
+        bodies = [json.loads(body) for (body,) in ledger.file.read("select body from records")]
+        read = read_run(ledger, "run").result
+    assert "verysecret" not in json.dumps(bodies)
+    assert any("12 + 1 = 13" in str(body.get("claim")) for body in bodies)
+    assert read is not None
+    attempts = read.attempts
+    kept = [keep != "claims" and each.error is None for each in attempts]
+    assert [each.text is not None for each in attempts] == kept
+    assert [bool(each.prompt) for each in attempts] == [keep == "prompts"] * len(attempts) == [keep == "prompts"] * 4
+    assert [each.prompt for each in result.attempts] == [each.prompt for each in attempts]
+    assert main(["show", "run", "--ledger", str(runs), "--calls"]) == 0
+    shown = capsys.readouterr().out
+    assert ("26 + 4711 = 4737" in shown.partition("call 4")[2]) is (keep != "claims")
+    assert ("4711" in shown.partition("call 4")[2].partition("reply:")[0]) is (keep == "prompts")
+    with Ledger(runs) as ledger:
+        assert ledger.erase(["run"]) == 1
+        assert verify_ledger(ledger).right
+    if isinstance(runs, Path):
+        assert not any(b"4711" in each.read_bytes() for each in runs.parent.iterdir())

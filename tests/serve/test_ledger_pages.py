@@ -31,7 +31,7 @@ ODD = 'a <script>alert(1)</script> & "b" /?=%'
 def path(tmp_path: Path) -> Path:
     """A ledger with runs of every kind."""
     path = tmp_path / "runs.db"
-    with Ledger(path, full_sync=False) as ledger:
+    with Ledger(path, full_sync=False, keep="prompts") as ledger:
         guard = Guard(SURE, ledger=ledger)
         guard.run(CHAIN, {"x": 12}, run_id=ODD)
         guard.run(payment([], approval=True), {"x": 3}, run_id="waits")
@@ -66,7 +66,10 @@ def test_runs_are_listed_searched_and_drawn(path: Path) -> None:
     drawn = client.get("/run", params={"id": ODD}).text
     assert "VERIFIED: " in drawn
     assert "Call 1 (ask), t1 to t6 </span>" in drawn
-    assert "wrong_value at b: a + 1 is 13, not 14" in client.get("/run?id=slips").text
+    slips = client.get("/run?id=slips").text
+    assert "wrong_value at b: a + 1 is 13, not 14" in slips
+    assert '<summary>reply</summary><pre>{"b": "12 + 1 = 14"}</pre>' in slips
+    assert "<summary>user</summary>" in slips
     assert "<script" not in drawn
     killed, waits = client.get("/run?id=killed").text, client.get("/run?id=waits").text
     assert "INTERRUPTED: now at t3 (2 steps completed)" in killed
