@@ -32,6 +32,7 @@ __all__ = [
     "as_backend",
     "ask",
     "counted",
+    "endpoint_of",
     "find_flaw",
     "paid_without_reply",
 ]
@@ -214,6 +215,12 @@ async def ask(backend: Backend, request: Request) -> Completion:
     if isinstance(backend, AsyncBackend):
         return await backend.acomplete(request)
     return await awithin(None, lambda: backend.complete(request), name="stepguard-request")
+
+
+def endpoint_of(backend: Backend) -> str:
+    """What a rate of calls to a backend is about: its model and where that is asked; empty where nothing is counted."""
+    endpoint = getattr(backend, "endpoint", None)
+    return str(getattr(backend, "name", type(backend).__name__) if endpoint is None else endpoint)
 
 
 def as_backend(given: object, *, model: str | None = None) -> Backend:

@@ -70,11 +70,6 @@ class CircuitBreaker(WrappedBackend):
         self._spent = Usage()
 
     @property
-    def is_async(self) -> bool:
-        """Whether the model can only be awaited."""
-        return not hasattr(self._backend, "complete") or bool(getattr(self._backend, "is_async", False))
-
-    @property
     def open(self) -> bool:
         """Whether the circuit is open: the model has failed, and has not answered since."""
         with self._lock:

@@ -6,7 +6,7 @@ import inspect
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.core.arguments import check_callable
@@ -41,6 +41,7 @@ def as_person(ask: AskPerson) -> Backend:
 @dataclass(frozen=True, slots=True)
 class _Person:
     ask: AskPerson
+    endpoint: ClassVar = ""
 
     def complete(self, request: Request) -> Completion:
         """See `SyncBackend.complete`."""
@@ -67,6 +68,7 @@ class _Person:
 @dataclass(frozen=True, slots=True)
 class _AsyncPerson:
     ask: AskPerson
+    endpoint: ClassVar = ""
 
     async def acomplete(self, request: Request) -> Completion:
         """See `AsyncBackend.acomplete`."""

@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Self
 
-from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask
+from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask, endpoint_of
 from stepguard.backends.reply_store import ReplyStore
 from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, ReplyMissing
@@ -166,6 +166,11 @@ class RecordedBackend:
                 found = self._keep(wanted, await ask(self._backend, request), time.monotonic() - started)
         self._awaiting.pop(turn_key, None)
         return found
+
+    @property
+    def endpoint(self) -> str:
+        """See `stepguard.backends.base.endpoint_of`: that of the model that is asked for what is missing."""
+        return "" if self._backend is None else endpoint_of(self._backend)
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model's, where it has such."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import weakref
 from abc import abstractmethod
@@ -72,6 +73,12 @@ class SdkBackend:
         self._lock: Final = threading.Lock()
         self._own: Any = None
         self._lent: Final[dict[asyncio.AbstractEventLoop, _Lent]] = {}
+
+    @property
+    def endpoint(self) -> str:
+        """See `stepguard.backends.base.endpoint_of`: the model and the address, without what may be secret in that."""
+        address = re.sub(r"//[^/@]*@", "//", self._account()[0])
+        return f"{self._label} at {address.partition('?')[0]}"
 
     # What the SDK decides
 

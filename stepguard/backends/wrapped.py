@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager, nullcontext
 from typing import Any
 
-from stepguard.backends.base import Backend
+from stepguard.backends.base import Backend, endpoint_of
 
 
 class WrappedBackend:
@@ -22,6 +22,16 @@ class WrappedBackend:
     def name(self) -> str:
         """What the model is called."""
         return str(getattr(self._backend, "name", type(self._backend).__name__))
+
+    @property
+    def endpoint(self) -> str:
+        """See `stepguard.backends.base.endpoint_of`."""
+        return endpoint_of(self._backend)
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the model can only be awaited."""
+        return not hasattr(self._backend, "complete") or bool(getattr(self._backend, "is_async", False))
 
     @property
     def signature(self) -> object:

@@ -59,7 +59,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     queue.add_argument("--queue", metavar="NAME", default="stepguard", help="its name (default: %(default)s)")
     queue.add_argument("--runs", metavar="N", type=int, default=8, help="so many at a time here (default: %(default)s)")
     queue.add_argument("--total", metavar="N", type=int, help="so many at a time over all workers of the queue")
-    queue.add_argument("--rate", metavar="N/S", help="so many model calls in so many seconds, over all workers")
+    queue.add_argument("--rate", metavar="N/S", help="so many calls of each model in so many seconds, over all workers")
     add_keep(parser)
     add_log_level(parser, "warning")
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")

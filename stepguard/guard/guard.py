@@ -79,6 +79,11 @@ class Guard:
         """Where its runs are durable; None where they are not."""
         return self._ledger
 
+    @property
+    def backend(self) -> Backend:
+        """The model that it asks."""
+        return self._backend
+
     def __repr__(self) -> str:
         return f"<Guard of {shorten(str(getattr(self._backend, 'name', type(self._backend).__name__)))}>"
 

@@ -6,6 +6,7 @@ writer      its only writer
 records     what is written, as JSON
 store       what it is kept in, with its chain of hashes: sqlite_file, or the database of postgres
 locks       one writer for each run of a file
+rates       `RatedBackend`: a rate of calls that all who share a ledger count together
 replaying   a run carried out again without a model
 reading     one run for people to look at; conversations: of a gate, as lines of text
 verifying   whether the records are what was written, and whether they are right
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 from stepguard.core.run_names import named_run
 from stepguard.ledger.ledger import KEPT_STATUSES, KeptStatus, Ledger, RunSummary
+from stepguard.ledger.rates import RatedBackend
 from stepguard.ledger.reading import RunReading, read_run
 from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
 
@@ -23,6 +25,7 @@ __all__ = [
     "KeptStatus",
     "Ledger",
     "LedgerFault",
+    "RatedBackend",
     "RunReading",
     "RunSummary",
     "Verification",

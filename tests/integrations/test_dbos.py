@@ -17,14 +17,15 @@ from typing import Any
 import pytest
 from ledger_harness import CHAIN, SURE, change_ledger, payment
 
-from stepguard import Guard, Procedure
+from stepguard import Guard, Ladder, Procedure
 from stepguard.backends import Completion, Request
 from stepguard.cli import main
-from stepguard.errors import ConfigError, LedgerError, MissingExtraError, RunConflict
+from stepguard.errors import BackendError, ConfigError, LedgerError, MissingExtraError, RunConflict
 from stepguard.integrations.dbos import Jobs, Worker
 from stepguard.integrations.dbos import jobs as jobs_module
 from stepguard.ledger import Ledger, verify_ledger
 from stepguard.procedure import Tool
+from stepguard.repair.rungs import another_model
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "worker_kills.py"
 SECONDS = 60.0
@@ -186,6 +187,39 @@ def test_a_rate_counts_the_calls_of_all_workers(tmp_path: Path, monkeypatch: pyt
             until(lambda: {status(jobs, f"run {x}") for x in range(3)} == {"verified"})
         assert len(model.steps) == 18
         assert verify_ledger(jobs.ledger).right
+
+
+def test_a_rate_counts_each_endpoint_by_itself_over_all_queues(tmp_path: Path) -> None:
+    """A fallback and a rung count for their own endpoint; who asks the same one from another queue waits as well."""
+    asked: list[str] = []
+    runs, rate = tmp_path / "runs.db", (1, 3600.0)
+
+    def named(name: str, reply: Callable[[Request], Completion]) -> Any:
+        def complete(_: object, request: Request) -> Completion:
+            asked.append(name)
+            return reply(request)
+
+        return type(name, (), {"name": name, "complete": complete})()
+
+    def down(_: Request) -> Completion:
+        raise BackendError("down", retryable=False)
+
+    wrong = named("fallback", lambda request: Completion(json.dumps({each.id: "0 + 0 = 0" for each in request.steps})))
+    rung = another_model(named("rung", SURE.complete))
+    guard = Guard(named("main", down), fallback=wrong, repair=Ladder([rung]), segment=1, ledger=runs)
+    with Jobs(runs) as jobs:
+        for queue in ("stepguard", "other"):
+            jobs.enqueue(CHAIN, {"x": 1}, run_id=queue, queue=queue)
+        for queue in ("stepguard", "other"):
+            worker = Worker(guard, queue=queue, rate=rate, poll=0.05)
+            worker.start()
+            try:
+                until(lambda: len(asked) >= 3)
+                until(lambda: status(jobs, queue) == "running")  # noqa: B023
+                time.sleep(0.3)
+                assert asked == ["main", "fallback", "rung"]
+            finally:
+                worker.stop(seconds=10)
 
 
 def test_a_run_whose_process_died_before_it_was_queued_is_claimed(

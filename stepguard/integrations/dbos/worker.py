@@ -13,6 +13,7 @@ from contextlib import suppress
 from hashlib import blake2b
 from typing import Final
 
+from stepguard.backends.base import endpoint_of
 from stepguard.core.arguments import check_count, check_instance, check_run_id, check_seconds
 from stepguard.engine.actions import Ask
 from stepguard.errors import ConfigError, LedgerError, RunConflict
@@ -30,6 +31,7 @@ from stepguard.integrations.dbos.jobs import (
     queues_of,
 )
 from stepguard.ledger import Ledger
+from stepguard.ledger.rates import check_rate
 from stepguard.procedure.procedure import Procedure, check_procedure
 
 _AGAIN_SECONDS: Final = 15.0
@@ -47,11 +49,12 @@ class Worker:
     Args:
         guard: how they are run, with the `ledger` that all workers and `Jobs` share.
         procedures: those that a ledger does not hold whole: with functions, tools or checks of one's own.
-        queue: the queue. One for each endpoint keeps the limits below for that endpoint.
+        queue: the queue.
         runs: how many runs this worker carries out at a time.
         total: how many all workers of the queue may carry out at a time; None: no limit.
-        rate: how many calls of the guard's model may be made, over all workers of the queue, in how many seconds; they
-            are spread evenly. None: no limit.
+        rate: how many calls may be made of one endpoint, over all workers that share the ledger, in how many seconds;
+            they are spread evenly. The guard's model, each fallback and each other model of its ladder is an endpoint
+            by itself; one that is to have another rate is given as a `stepguard.ledger.RatedBackend`. None: no limit.
         poll: how often it is looked, in seconds, whether there is something to do, and whether another worker is dead.
 
     Raises:
@@ -80,9 +83,7 @@ class Worker:
         check_count(total, "total", optional=True)
         check_seconds(poll, "poll", positive=True)
         if rate is not None:
-            check_instance(rate, tuple, "rate", what="a number of calls and of seconds")
-            check_count(rate[0], "rate")
-            check_seconds(rate[1], "rate", positive=True)
+            check_rate(rate)
         if total is not None and total < runs:
             runs = total
         self.name: Final = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}"
@@ -95,7 +96,7 @@ class Worker:
         self._limits: Final = {"worker_concurrency": runs, "global_concurrency": total, "polling_interval_sec": poll}
         self._poll: Final = poll
         self._rate: Final = rate
-        self._turns: Final = threading.Lock()
+        self._turns: Final[dict[str, threading.Lock]] = {}
         self._claimed = 0
         self._cancelled: Final[set[str]] = set()
         self._driven: Final[set[str]] = set()
@@ -208,22 +209,24 @@ class Worker:
         return result.status
 
     def _wait_for_turn(self, ask: Ask, cancelled: Callable[[], bool]) -> None:
-        """Wait until the model may be called; one thread of a worker asks for that at a time."""
-        if self._rate is None or ask.backend is not None:  # that of a rung is another endpoint
+        """Wait until the model may be called; of each endpoint one thread of a worker asks for that at a time."""
+        endpoint = endpoint_of(ask.backend or self._guard.backend)
+        if self._rate is None or not endpoint:
             return
         calls, seconds = self._rate
+        turns = self._turns.setdefault(endpoint, threading.Lock())
         while not cancelled():
             if self._ending.is_set():
                 raise LedgerError("this worker ends")
-            if not self._turns.acquire(timeout=1.0):
+            if not turns.acquire(timeout=1.0):
                 continue
             try:
-                wait = self._ledger.take_turn(self._queue, calls=calls, seconds=seconds)
+                wait = self._ledger.take_turn(endpoint, calls=calls, seconds=seconds)
                 if not wait:
                     return
                 self._ending.wait(min(wait, 1.0))
             finally:
-                self._turns.release()
+                turns.release()
 
     def _again(self, run_id: str, number: int, workflow: str, reason: str) -> str:
         """Have the run tried once more in a while."""
