@@ -17,7 +17,7 @@ to wait for: from `Committing`, or earlier where nothing was accepted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.core.usage import Usage
@@ -162,7 +162,7 @@ class Asking:
 
     def handed_out(self, now: float) -> Asking:
         """The same once the request is sent."""
-        return replace(self, sent=self.sent + 1, sent_at=now)
+        return Asking(self.flight, self.sent + 1, now, self.backend)
 
 
 @dataclass(frozen=True, slots=True)

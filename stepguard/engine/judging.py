@@ -198,10 +198,10 @@ class ClaimJudge:
             strength = judgement.strength
             if strength == "unverified" and (agreed or self._needs_votes(flight, judgement)):  # and was elected
                 strength = "agreed"
-            if judgement.verdict is None and step.performer == "person":  # what the person says is the value
+            if step.performer == "person" and judgement.verdict is None:  # what the person says is the value
                 strength = "proved"
         # What rests on a weak value is as weak, however right it is in itself.
-        below = (before[name].support for name in step.reads if name in before)
+        below = [before[name].support for name in step.reads if name in before]
         control = self._schedule.control(where.index)
         support = weakest((strength, control, self._schedule.support(step.reads), *below))
         return StepRecord(
@@ -213,15 +213,15 @@ class ClaimJudge:
             claim=None if code or judgement is None else judgement.claim.text,
             tries=self._repairs.refusals(where.index) + (0 if code else 1),
             # Those behind it were asked plainly.
-            assistance=flight.rung.assistance if where == flight.first else "none",
+            assistance=flight.rung.assistance if place == 0 else "none",
             deviations=self._repairs.deviations(where.index),
         )
 
     def _commit(self, committing: Committing, claims: tuple[Claim | None, ...], now: float) -> None:
         if committing.records:
-            segment, done = committing.flight.segment, {record.occurrence for record in committing.records}
-            pairs = zip(segment.occurrences, segment.steps, strict=True)
-            steps = tuple(step for where, step in pairs if where in done)
+            segment, done = committing.flight.segment, {record.occurrence.index for record in committing.records}
+            pairs = zip(segment.indices, segment.steps, strict=True)
+            steps = tuple(step for index, step in pairs if index in done)
             values = self._schedule.read(steps)
             self._outbox.put(Commit(self._outbox.new_id(), committing.records, steps, claims, values), committing)
         else:

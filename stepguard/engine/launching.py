@@ -298,11 +298,12 @@ class Launcher:
             self._ending.end("exhausted", flight.first, reason)
             return
         independent = self._repairs.vote is None and self._schedule.separable(flight.segment.steps)
-        request = replace(flight.request, stop=self._asker.stop(flight, independent=independent))
+        stop = self._asker.stop(flight, independent=independent)
+        request = flight.request if stop is None else replace(flight.request, stop=stop)
         backend = flight.rung.backend or self._fallbacks.current
         action = Ask(self._outbox.new_id(), request, backend, flight.segment.occurrences)
         set_aside(self._spending, action, flight)
-        self._outbox.put(action, replace(asking, backend=backend))
+        self._outbox.put(action, Asking(flight, asking.sent, asking.sent_at, backend))
 
     def ask_fallback(self, asking: Asking, now: float) -> bool:
         """Ask somebody else the same where who was asked does not answer; whether there is anybody."""

@@ -176,7 +176,9 @@ class Engine:
                 self._launcher.fill(self._now)
                 continue
             self._outbox.update(action, phase.handed_out(self._now))
-            return replace(action, request=replace(action.request, timeout=self._timeout(phase, remaining)))
+            timeout = self._timeout(phase, remaining)
+            request = replace(action.request, timeout=timeout)
+            return Ask(action.id, request, action.backend, action.occurrences)
         return None
 
     def _timeout(self, asking: Asking, remaining: float | None) -> float | None:

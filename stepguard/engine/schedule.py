@@ -125,6 +125,8 @@ class Schedule:
 
     def support(self, names: Iterable[str]) -> Strength:
         """What stands behind the weakest of these values and all they rest on; inputs are taken as given."""
+        if not self._weak:
+            return "proved"
         return weakest(self._weak[name] for name in names if name in self._weak)
 
     def next_segment(self, size: int, way: Callable[[int, Step], Rung | None]) -> Segment | Broken | None:
@@ -162,8 +164,9 @@ class Schedule:
             step = pending.step
             if step.id in waiting:
                 break
-            beside = () if counts_days(step) else ids  # how it is asked hangs on the values
-            readable = all(name in self.values or name in beside for name in step.reads)
+            unread = [name for name in step.reads if name not in self.values]
+            # Beside what it reads, but for a sum of days: how that is asked hangs on the values.
+            readable = not unread or (ids.issuperset(unread) and not counts_days(step))
             # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
             readable &= index == self.frontier or step.performer not in EFFECTIVE
             # What is looked up costs nothing, and what is asked may read it, or it waits for what is asked.

@@ -43,6 +43,7 @@ class ShownValues:
         long.sort(key=lambda name: (order.get(name, last), name))
         self._documents = {name: f"{name} = {prompt_text(values[name])}\n" for name in long}
         self._short = {name: f"{name} = {prompt_text(values[name])}" for name in read if name not in self._documents}
+        self._beside = {**self._short, **{name: f"{name}: document above" for name in long}}
 
     @property
     def documents(self) -> str:
@@ -56,8 +57,7 @@ class ShownValues:
 
     def beside(self, names: Iterable[str]) -> list[str]:
         """What stands beside a step for each of the names that it reads: the value, or that it is a document."""
-        named = {name: f"{name}: document above" for name in self._documents}
-        return [text for name in names if (text := self._short.get(name, named.get(name))) is not None]
+        return [text for name in names if (text := self._beside.get(name)) is not None]
 
 
 def documents_in(text: str) -> int:
@@ -80,4 +80,6 @@ def prompt_text(value: Value) -> str:
     if type(value) is str:
         return quoted(value)
     shown = show_value(value)
+    if type(value) is int:
+        return shown
     return _safe(shown) if isinstance(value, tuple | Record) else shown

@@ -118,6 +118,9 @@ def _cost(number: Exact) -> int:
 
 def _result_bits(operator: str, left: Exact, right: Exact) -> int:
     """At most how many bits the numerator and the denominator of a result have together."""
+    if type(left) is int and type(right) is int and operator in ("+", "-", "*"):  # no mutate: only faster
+        over, right_over = left.bit_length(), right.bit_length()
+        return (over + right_over if operator == "*" else max(over, right_over)) + _SLACK
     over, under = left.numerator.bit_length(), left.denominator.bit_length() - 1
     right_over, right_under = right.numerator.bit_length(), right.denominator.bit_length() - 1
     match operator:
@@ -162,7 +165,10 @@ class Evaluation:
         if type(tree) is Number:
             return tree.value
         if type(tree) is Name:
-            found = to_exact(self.values[tree.name])
+            found = self.values[tree.name]
+            if type(found) is int:
+                return found
+            found = to_exact(found)
             if type(found) is not int and type(found) is not Fraction:
                 raise InexactError(f"{tree.name} is not a number")
             return found

@@ -88,6 +88,8 @@ def to_decimal(value: Exact, places: int) -> Decimal:
 
 def is_document(value: Value) -> bool:
     """Whether a value is text, a list or a record longer than one would say again beside each step that reads it."""
+    if type(value) is int:
+        return False
     if isinstance(value, tuple | Record):
         return len(value) > LONG_TEXT or len(show_value(value)) > LONG_TEXT
     return type(value) is str and len(value) > LONG_TEXT

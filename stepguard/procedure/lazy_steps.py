@@ -61,8 +61,8 @@ class LazySteps(Sequence[Step]):
             raise unknown_name(step, step.id, ())
         sources: dict[str, Input | Step] = {**self._inputs}
         missing = set(step.reads) - self._inputs.keys()
-        back = at
-        while missing and back > max(0, at - self._look_back):
+        back, oldest = at, max(0, at - self._look_back)
+        while missing and back > oldest:
             back -= 1
             earlier = self._make(back)
             if earlier.id == step.id:

@@ -35,7 +35,7 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
     if step.expression is None:
         return step
     copies = isinstance(step.expression, Name)
-    truths = truths_in(step.expression)
+    truths = truths_in(step.expression) if isinstance(step.expression, TRUTHS) else frozenset()
     for name in step.reads:
         source = sources[name]
         kind = source.type
@@ -94,7 +94,8 @@ def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
         ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
     """
     assert step.expression is not None
-    name = _money_in(step.expression, step, sources)
+    amounts = any(sources[name].type.currency for name in step.reads)
+    name = _money_in(step.expression, step, sources) if amounts else None
     currency = None if name is None else sources[name].type.currency
     if name is not None and step.type.currency not in (None, currency):
         raise _mixed(step, f"it is in {step.type.currency}", name, sources)

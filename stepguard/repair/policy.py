@@ -240,7 +240,7 @@ class Repairs:
 
     def refusals(self, index: int) -> int:
         """How often a step was not accepted so far, in whatever place of a reply."""
-        return self.tries(index) + self.passed_over(index)
+        return self.tries(index) + self.passed_over(index) if index in self._books else 0
 
     def last(self, index: int) -> DeviationKind | None:
         """What was wrong about a step the last time, None where nothing was."""

@@ -97,10 +97,10 @@ class EquationFormat:
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
-        if isinstance(field, str) and self.kind(step) == "work_and_value":
-            field = _unwrapped(field)
-        if step.type.structured and step.expression is None:
-            return self._structure(step, field)
+        if step.expression is None:
+            field = _unwrapped(field) if isinstance(field, str) else field
+            if step.type.structured:
+                return self._structure(step, field)
         claim = self._claim(step, field)
         if self.decimal == "." or isinstance(claim, Deviation):
             return claim
@@ -114,7 +114,7 @@ class EquationFormat:
         return replace(claim, work=work, value=value)
 
     def _claim(self, step: Step, field: object) -> Claim | Deviation:
-        if self.kind(step) == "work_and_value":
+        if step.expression is None:
             return self._object(step, field)
         text = _text(step, field)
         if text is None:
@@ -183,11 +183,11 @@ class EquationFormat:
 
 def _text(step: Step, field: object) -> str | None:
     """A field as the text it is in the reply; None where it is none. A step of truth values may use JSON's own."""
+    if type(field) is str:
+        return field
     if isinstance(field, bool) and step.type.kind == "boolean":
         return "true" if field else "false"
-    if isinstance(field, JsonNumber):
-        return str(field)
-    return field if isinstance(field, str) else None
+    return str(field) if isinstance(field, JsonNumber) else None
 
 
 def _unwrapped(field: str) -> object:

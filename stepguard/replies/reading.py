@@ -158,12 +158,11 @@ def _claim_of(step: Step, given: object) -> Claim | Deviation:
     Raises:
         TypeError: it made something else, or no claim of text about this step: such a format is to be mended.
     """
-    if isinstance(given, Deviation) and given.kind in DEVIATION_KINDS:
-        return given
     if isinstance(given, Claim) and given.step == step.id and isinstance(given.work, tuple):
-        parts: tuple[object, ...] = (given.value, given.text, *given.work)
-        if all(isinstance(part, str) for part in parts):
+        if all(isinstance(part, str) for part in (given.value, given.text, *given.work)):
             return given
+    elif isinstance(given, Deviation) and given.kind in DEVIATION_KINDS:
+        return given
     raise TypeError(f"the reply format made no Claim of text about {step.id!r} and no Deviation, but {given!r:.100}")
 
 
@@ -186,7 +185,7 @@ def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
 
 
 def _nested_repeat(field: object) -> str | None:
-    stack = [field]
+    stack = [] if isinstance(field, str) else [field]
     while stack:
         node = stack.pop()
         if isinstance(node, JsonObject):

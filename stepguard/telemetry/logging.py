@@ -44,7 +44,8 @@ _NAME: Final = "stepguard"
 _NO_CONTEXT: Final = nullcontext()
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING}
 
-logging.getLogger(_NAME).addHandler(logging.NullHandler())
+_LOG: Final = logging.getLogger(_NAME)
+_LOG.addHandler(logging.NullHandler())
 
 
 class Telemetry:
@@ -187,7 +188,7 @@ def log_fault(event: str, error: Exception) -> None:
     """Log that something failed which changes nothing: where, and not the text of the error, which may hold content."""
     with suppress(Exception):  # the same handler may fail on this as well
         where = "".join(traceback.format_tb(error.__traceback__))
-        logging.getLogger(_NAME).error("%s: %s\n%s", event, type(error).__name__, where)
+        _LOG.error("%s: %s\n%s", event, type(error).__name__, where)
 
 
 def log_event(event: str, **facts: object) -> None:
@@ -220,10 +221,7 @@ def _logger(level: Literal["info", "warning"]) -> Any:
     configured: Any = sys.modules.get("structlog")  # whoever has configured it has imported it
     if configured is not None and configured.is_configured():
         return configured.get_logger(_NAME)
-    logger = logging.getLogger(_NAME)
-    if not logger.isEnabledFor(_LEVELS[level]):
-        return None
-    return _KeyValues(logger)
+    return _KeyValues(_LOG) if _LOG.isEnabledFor(_LEVELS[level]) else None
 
 
 class _KeyValues:
