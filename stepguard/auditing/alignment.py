@@ -36,7 +36,7 @@ class Alignment:
 
     def __init__(self, entries: Iterable[Entry], labels: Labels, places: Places, numberings: Numberings) -> None:
         self.groups: list[ClaimGroup] = []
-        self.given: dict[Key, list[Entry]] = {}
+        self.claims_at: dict[Key, list[Entry]] = {}
         self._places = places
         self._numberings = numberings
         self._unplaced: dict[str, ClaimGroup] = {}
@@ -56,8 +56,8 @@ class Alignment:
         # Counting begins at 1, unless there is a 0; for indices it is seen later on whether that can be.
         self._base = dict.fromkeys(get_args(Style), 1) | {each.style: 0 for each in made if each.number == 0}
         self._base["item"] = 0
-        for (name, label, context), found in sorted_out.items():
-            self._group(name, label, context, found)
+        for (name, label, context), claims in sorted_out.items():
+            self._group(name, label, context, claims)
 
     def _start_states(self, sorted_out: dict[tuple[str, Label, Label], list[Entry]]) -> None:
         """Take the number off claims of a round 0 that is what is there in front of the first round.
@@ -76,43 +76,47 @@ class Alignment:
             for key in zero:
                 sorted_out.setdefault((key[0], (), ()), []).extend(sorted_out.pop(key))
 
-    def _group(self, name: str, label: Label, context: Label, found: list[Entry]) -> None:
+    def _group(self, name: str, label: Label, context: Label, claims: list[Entry]) -> None:
         label, context = self._from_zero(label), self._from_zero(context)
         chains: dict[Chain, Pattern] = {}
         unsaid = unsure = False
         for chain in self._places.chains[name]:
             own = innermost(context, chain)
-            meant = pattern((*own, *label), chain)
-            if meant is None and label:
-                meant = pattern(label, chain)
+            numbers = pattern((*own, *label), chain)
+            if numbers is None and label:
+                numbers = pattern(label, chain)
             unsaid = unsaid or ambiguous(label or own, chain)
-            if meant is not None:
-                chains[chain] = meant
-            unsure = unsure or (meant is None and bool(own))
+            if numbers is not None:
+                chains[chain] = numbers
+            unsure = unsure or (numbers is None and bool(own))
         chains = {} if unsaid else chains
         known = None if chains else self._unplaced.get(name)
         group = known or ClaimGroup(name, [], chains)
-        group.entries += found
+        group.entries += claims
         if known is None:
             self.groups.append(group)
         if not chains:
             self._unplaced[name] = group
             group.dropped = "which round it belongs to is not said" if unsaid or unsure or label else "it has no place"
-        for chain, meant in chains.items():
-            if any(number is not None for number in meant) or (name, chain, meant) not in self._index or not context:
-                other = self._index.get((name, chain, meant))
+        for chain, numbers in chains.items():
+            if (
+                any(number is not None for number in numbers)
+                or (name, chain, numbers) not in self._index
+                or not context
+            ):
+                other = self._index.get((name, chain, numbers))
                 if other is not None and other is not group and other.chains == chains:
-                    other.entries += found  # the same round, in another way of writing
+                    other.entries += claims  # the same round, in another way of writing
                     other.entries.sort(key=lambda each: each.start)
                     self.groups.pop()
                     group = other
                     break
                 if other is None or len(other.chains) >= len(chains):  # who means this place alone goes first
-                    self._index[name, chain, meant] = group
+                    self._index[name, chain, numbers] = group
             indices = (each.style for each in (*label, *context) if each.style not in ("word", "item"))
             for at, loop in enumerate(chain):
-                if loop.rounds and meant[at] is not None and (style := next(indices, None)) is not None:
-                    self._indexed.append((style, group, at, meant[at] or 0, chain))
+                if loop.rounds and numbers[at] is not None and (style := next(indices, None)) is not None:
+                    self._indexed.append((style, group, at, numbers[at] or 0, chain))
 
     def _from_zero(self, label: Label) -> Label:
         return tuple(
@@ -135,13 +139,13 @@ class Alignment:
         """
         groups = [each for each in self.groups if not each.dropped]
         for number in range(_MOST_WALKS):
-            self.given = {}
+            self.claims_at = {}
             for group in groups:
                 group.reached, group.right = [], []
 
             def value(reached: Reached, computed: Value | None) -> Value | None:
                 entries = self._of(reached, computed)
-                values = [found for entry in entries if (found := judge(reached).read(entry)) is not None]
+                values = [claimed for entry in entries if (claimed := judge(reached).read(entry)) is not None]
                 return values[-1] if values else computed
 
             way = take(value)
@@ -151,8 +155,8 @@ class Alignment:
 
     def _of(self, reached: Reached, computed: Value | None) -> list[Entry]:
         """The claims about a step that is reached, noted as such."""
-        for meant in weaker(reached.rounds):
-            group = self._index.get((reached.name, reached.chain, meant))
+        for numbers in weaker(reached.rounds):
+            group = self._index.get((reached.name, reached.chain, numbers))
             if group is not None and group.set_aside:
                 return []
             if group is not None:
@@ -160,7 +164,7 @@ class Alignment:
                 group.reached.append(reached.key)
                 group.right.append(computed)
                 if entries:
-                    self.given[reached.key] = entries
+                    self.claims_at[reached.key] = entries
                 return entries
         return []
 
@@ -176,8 +180,8 @@ class Alignment:
             broken = way.open or way.failure is not None
             pinned = all(
                 number is not None or not loop.rounds
-                for chain, meant in group.chains.items()
-                for loop, number in zip(chain, meant, strict=True)
+                for chain, numbers in group.chains.items()
+                for loop, number in zip(chain, numbers, strict=True)
             )
             single = rounds == 1 and pinned and not (broken and any(any(chain) for chain in group.chains))
             if single or (rounds == 1 == count):
@@ -185,7 +189,7 @@ class Alignment:
                 continue
             reader = judge(steps[group.reached[0]])
             claimed = [reader.read(entry) for entry in group.entries]
-            labelled = any(number is not None for meant in group.chains.values() for number in meant)
+            labelled = any(number is not None for numbers in group.chains.values() for number in numbers)
             first = not labelled or len(group.chains) == 1
             fitting = claimed[:rounds] == group.right[:count] and None not in claimed[:rounds]
             fitting = fitting and claimed[-1] not in group.right[count:]  # or else any of them may be the one left out
@@ -208,13 +212,13 @@ class Alignment:
 
     def _reached_by(self, way: Way) -> dict[int, list[Key]]:
         """The steps of a way by the group of claims that belong to them."""
-        found: dict[int, list[Key]] = {}
+        keys: dict[int, list[Key]] = {}
         for reached in way.reached:
-            for meant in weaker(reached.rounds):
-                if (group := self._index.get((reached.name, reached.chain, meant))) is not None:
-                    found.setdefault(id(group), []).append(reached.key)
+            for numbers in weaker(reached.rounds):
+                if (group := self._index.get((reached.name, reached.chain, numbers))) is not None:
+                    keys.setdefault(id(group), []).append(reached.key)
                     break
-        return found
+        return keys
 
     def _contradiction(self, group: ClaimGroup, steps: dict[Key, Reached]) -> str:
         """What stands beside the claims of a group and contradicts their order."""
@@ -241,28 +245,28 @@ class Alignment:
             group.dropped = "whether its first round is 0 or 1 is not said"
         return bool(unsure)
 
-    def also(self, way: Way) -> None:
+    def place_surplus(self, way: Way) -> None:
         """Give claims that the transcript's own way does not come to, to the steps of another way, where they fit."""
-        found = self._reached_by(way)
+        keys_of_group = self._reached_by(way)
         for group in self.groups:
-            keys, surplus = found.get(id(group), []), group.surplus
+            keys, surplus = keys_of_group.get(id(group), []), group.surplus
             sure = _common(keys, group.reached)
             if not surplus or len(keys) == sure:
                 continue
             if len(keys) == 1 and not group.reached:
-                self.given[keys[0]], group.reached = group.entries, keys
+                self.claims_at[keys[0]], group.reached = group.entries, keys
             elif sure == len(group.reached) and len(keys) == len(group.entries):
-                self.given |= {key: [entry] for key, entry in zip(keys[sure:], surplus, strict=True)}
+                self.claims_at |= {key: [entry] for key, entry in zip(keys[sure:], surplus, strict=True)}
                 group.reached = keys
             elif sure < len(group.reached):
                 for key in group.reached[sure:]:
-                    del self.given[key]
+                    del self.claims_at[key]
                 group.reached, group.sure, group.dropped = group.reached[:sure], sure, _ELSEWHERE
 
     def set_aside(self, reached: Reached) -> ClaimGroup | None:
         """The claims that may be about a step and are set aside."""
-        for meant in weaker(reached.rounds):
-            group = self._index.get((reached.name, reached.chain, meant))
+        for numbers in weaker(reached.rounds):
+            group = self._index.get((reached.name, reached.chain, numbers))
             if group is not None and group.dropped:
                 return group
         return self._unplaced.get(reached.name)
@@ -283,7 +287,7 @@ class Alignment:
 
     def left(self, used: Sequence[ClaimGroup]) -> list[tuple[ClaimGroup, list[Entry]]]:
         """The claims that belong to no step that is reached."""
-        known = {id(each) for each in used}
+        known = {id(claim_group) for claim_group in used}
         return [
             (group, entries)
             for group in self.groups

@@ -91,14 +91,14 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
         answer: the name of the variable that is the answer.
     """
     reader = _AnswerReader(text, body, names, kind, answer)
-    found = [
+    answers = [
         stated and replace(stated, end=match.end(), boxed=True)
         for marker in (_BOXED, _TAGGED)
         for match in marker.finditer(text)
         for stated in (reader.read(match.start(), match.start("rest"), match.end("rest")),)
     ]
     hashes = [reader.read(match.start(), match.start("rest"), match.end("rest")) for match in _HASHES.finditer(text)]
-    found += [each for each in hashes if each is not None and each.strict]  # others are headings
+    answers += [each for each in hashes if each is not None and each.strict]  # others are headings
     own = {name.lower() for name in names.steps}
     for match in _MARKER.finditer(body):
         word = (match["word"] or "").lower()
@@ -113,28 +113,28 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
             line = body.rfind("\n", 0, match.start()) + 1
             if group == "next" or not _LABEL.match(body, line):
                 continue  # words about an answer
-        found.append(stated)
-    kept: list[Stated] = []
-    for each in sorted((each for each in found if each is not None), key=lambda each: each.start):
-        if kept and each.start < kept[-1].end:  # such as a box behind "the answer is"
-            if each.value is not None and (kept[-1].value is None or each.strict > kept[-1].strict):
-                kept[-1] = each
+        answers.append(stated)
+    outermost: list[Stated] = []
+    for each in sorted((each for each in answers if each is not None), key=lambda each: each.start):
+        if outermost and each.start < outermost[-1].end:  # such as a box behind "the answer is"
+            if each.value is not None and (outermost[-1].value is None or each.strict > outermost[-1].strict):
+                outermost[-1] = each
             continue
-        kept.append(each)
-    kept = list(_asserted(kept, body, names.understanding))
+        outermost.append(each)
+    outermost = list(_asserted(outermost, body, names.understanding))
     taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
-    return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in kept]
+    return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in outermost]
 
 
-def _asserted(found: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
+def _asserted(answers: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
     """The answers that are meant as such: one that is denied has no value, and goes where another one was given."""
-    given: Value | None = None
-    for each in found:
-        if each.value is None or not _changed(each, body, understanding):
-            given = each.value if each.value is not None else given
-            yield each
-        elif given is None or given == each.value:
-            yield replace(each, value=None, strict=False)
+    asserted: Value | None = None
+    for stated in answers:
+        if stated.value is None or not _changed(stated, body, understanding):
+            asserted = stated.value if stated.value is not None else asserted
+            yield stated
+        elif asserted is None or asserted == stated.value:
+            yield replace(stated, value=None, strict=False)
 
 
 def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:

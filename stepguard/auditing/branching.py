@@ -83,24 +83,26 @@ class BranchingAuditor(Auditor):
 
     def audit(self) -> Audit:
         """The audit, with the steps under their places."""
-        found = super().audit()
+        audit = super().audit()
         paths = {each.step.id: each.path for each in (*self.own.reached, *self.right.reached)}
         return replace(
-            found,
-            steps=tuple(replace(each, step=paths.get(each.step, each.step)) for each in found.steps),
-            findings=tuple(replace(each, step=paths.get(each.step or "", each.step)) for each in found.findings),
+            audit,
+            steps=tuple(replace(step, step=paths.get(step.step, step.step)) for step in audit.steps),
+            findings=tuple(
+                replace(finding, step=paths.get(finding.step or "", finding.step)) for finding in audit.findings
+            ),
         )
 
     # Which claim belongs to which step
 
     def _sorted_out(self) -> tuple[list[list[Entry]], list[Entry]]:
-        entries = [replace(each, unread=self._shown(each.unread)) for each in self.entries]
-        extra = [each for each in entries if not each.known and not each.name.startswith("step ")]
-        self._by_number = any(each.name.startswith("step ") and each.value is not None for each in entries)
+        entries = [replace(entry, unread=self._shown(entry.unread)) for entry in self.entries]
+        extra = [entry for entry in entries if not entry.known and not entry.name.startswith("step ")]
+        self._by_number = any(entry.name.startswith("step ") and entry.value is not None for entry in entries)
         opened = self.read.startswith  # what an object about a step says beside it stands inside of it
-        spans = ((each.start, each.start if opened("{", each.start) else each.end) for each in entries)
+        spans = ((entry.start, entry.start if opened("{", entry.start) else entry.end) for entry in entries)
         numberings = Numberings(without_struck(self.text), spans, self.procedure.names)
-        self.alignment = Alignment((each for each in entries if each.known), self.labels, self.places, numberings)
+        self.alignment = Alignment((entry for entry in entries if entry.known), self.labels, self.places, numberings)
         for group in self.alignment.groups:
             group.entries = joined(self.places.steps[group.name], group.entries)
         self.own = self.alignment.walk(
@@ -126,9 +128,9 @@ class BranchingAuditor(Auditor):
         """Judge the claims along the right way; gives those of every step on it."""
         self._own_steps = {each.key: each for each in self.own.reached}
         if any(group.surplus for group in self.alignment.groups):
-            self.alignment.also(self._go(self._claimed_at))
+            self.alignment.place_surplus(self._go(self._claimed_at))
         self._claims = self._all_claims()
-        given: list[list[Entry]] = []
+        step_claims: list[list[Entry]] = []
         self.steps = []
         used: list[ClaimGroup] = []
         unplaced: set[str] = set()
@@ -136,7 +138,7 @@ class BranchingAuditor(Auditor):
         speechless = not any(entry.known for entry in self.entries) and says_something(self.body)
 
         def value(reached: Reached, expected: Value | None) -> Value | None:
-            entries = self.alignment.given.get(reached.key, [])
+            entries = self.alignment.claims_at.get(reached.key, [])
             doubtful = next((name for name in reached.step.reads if name in unplaced), None)
             if reached.answers_call and not entries:
                 unplaced.update({reached.step.id} if doubtful else ())
@@ -151,7 +153,7 @@ class BranchingAuditor(Auditor):
                 why = "it is named, or a line is numbered, where no claim about it can be read"
             index = len(self.steps)
             self.steps.append(reached.step)
-            given.append(entries)
+            step_claims.append(entries)
             if why:
                 unplaced.add(reached.step.id)
                 self._unjudged(reached.step.id, why, expected=expected)
@@ -160,16 +162,16 @@ class BranchingAuditor(Auditor):
                 self._verdicts.append(self._resting(reached.step, index, telling(entries, judge), expected))
                 return expected
             self._at = reached
-            found = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
-            self._verdicts.append(self._explained(found, reached))
-            if found.verdict == "not_judged" and expected is not None:
+            verdict = self._step(reached.step, index, entries, judge, self._claims, expected, speechless=speechless)
+            self._verdicts.append(self._explained(verdict, reached))
+            if verdict.verdict == "not_judged" and expected is not None:
                 unplaced.add(reached.step.id)
-            return value_after(found, entries, judge, expected)
+            return value_after(verdict, entries, judge, expected)
 
         self.right = self._go(value)
         self._beyond(used)
         self._comparisons()
-        return given
+        return step_claims
 
     def _resting(self, step: Step, index: int, entry: Entry, expected: Value | None) -> StepAudit:
         """A wrong value that rests on steps whose claims are set aside: it is not said whose slip it is."""
@@ -190,45 +192,45 @@ class BranchingAuditor(Auditor):
         return take(self.procedure, self.places, self.inputs, step)
 
     def _claimed_at(self, reached: Reached, expected: Value | None) -> Value | None:
-        entries = self.alignment.given.get(reached.key, [])
+        entries = self.alignment.claims_at.get(reached.key, [])
         return self._judge_at(reached, own=False).read(entries[-1]) if expected is None and entries else expected
 
     def _all_claims(self) -> Claimed:
-        along = ((self._own_steps.get(key), entries) for key, entries in self.alignment.given.items())
+        along = ((self._own_steps.get(key), entries) for key, entries in self.alignment.claims_at.items())
         return claims_of((at.step, self._judge_at(at, own=True), entries) for at, entries in along if at is not None)
 
-    def _explained(self, found: StepAudit, reached: Reached) -> StepAudit:
+    def _explained(self, verdict: StepAudit, reached: Reached) -> StepAudit:
         """A verdict with what is to be said of the way that was taken."""
-        reason = found.reason
-        if found.verdict == "right" and reached.step.type.numeric:
-            return self._calculated(found, reached)
-        if found.kind == "missing_step" and reached.key not in self._own_steps and not self.own.open:
+        reason = verdict.reason
+        if verdict.verdict == "right" and reached.step.type.numeric:
+            return self._calculated(verdict, reached)
+        if verdict.kind == "missing_step" and reached.key not in self._own_steps and not self.own.open:
             reason = f"{reason}: its own values lead another way"
-        elif found.verdict == "wrong" and found.kind != "inherited" and found.place is not None:
-            entry = self.alignment.given[reached.key][-1]
+        elif verdict.verdict == "wrong" and verdict.kind != "inherited" and verdict.place is not None:
+            entry = self.alignment.claims_at[reached.key][-1]
             claimed = self._judge_at(reached, own=False).read(entry)
             for condition, value in reached.otherwise(self.places.beside(reached.name, reached.chain, reached.site)):
                 if claimed is not None and value == claimed:
                     reason = f"{reason}; it is right where `{condition}` is decided the other way"
                     break
-        if reason == found.reason:
-            return found
+        if reason == verdict.reason:
+            return verdict
         last = self.findings[-1]
-        assert last.step == found.step
+        assert last.step == verdict.step
         self.findings[-1] = replace(last, reason=reason)
-        return replace(found, reason=reason)
+        return replace(verdict, reason=reason)
 
-    def _calculated(self, found: StepAudit, reached: Reached) -> StepAudit:
+    def _calculated(self, verdict: StepAudit, reached: Reached) -> StepAudit:
         """A right value, unless a calculation stands in front of it that comes to another."""
         judge = self._judge_at(reached, own=False)
-        entry = telling(self.alignment.given[reached.key], judge)
+        entry = telling(self.alignment.claims_at[reached.key], judge)
         for side in entry.work:
             with suppress(EvaluationError, ValueRefused):
                 if reached.step.type.convert(evaluate(parse_expression(side), {})) != judge.read(entry):
                     reason = f"{side} is not {entry.value}"
-                    self._find("unfaithful_work", found.step, (entry.start, entry.end), reason)
-                    return replace(found, verdict="wrong", kind="unfaithful_work", reason=reason)
-        return found
+                    self._find("unfaithful_work", verdict.step, (entry.start, entry.end), reason)
+                    return replace(verdict, verdict="wrong", kind="unfaithful_work", reason=reason)
+        return verdict
 
     def _beyond(self, used: list[ClaimGroup]) -> None:
         """What the transcript carries out that is not on the right way."""
@@ -236,7 +238,7 @@ class BranchingAuditor(Auditor):
         if self.right.failure is not None:
             self._unjudged(self.right.place, f"the procedure ends here: {shorten(str(self.right.failure))}")
         on_the_way = {each.key for each in self.right.reached}
-        for key, entries in self.alignment.given.items():
+        for key, entries in self.alignment.claims_at.items():
             if key not in on_the_way:
                 path = self._own_steps[key].path
                 if ended:
@@ -249,7 +251,7 @@ class BranchingAuditor(Auditor):
             values.setdefault(each.name, []).append(self.right.values.get(each.step.id))
         loose = self.alignment.loose()
         for group, entries in self.alignment.left(used):
-            labelled = any(each is not None for meant in group.chains.values() for each in meant)
+            labelled = any(each is not None for numbers in group.chains.values() for each in numbers)
             right, read = values.get(group.name, []), Judge(self.places.steps[group.name], self.timeout).read
             claimed = [read(entry) for entry in entries]
             if (group.reached or not labelled) and not group.dropped and repeats(group, entries, claimed, right):
@@ -269,14 +271,14 @@ class BranchingAuditor(Auditor):
 
     def _comparisons(self) -> None:
         """Findings about comparisons of numbers that are said to hold and do not, or the other way round."""
-        for found in _COMPARED.finditer(self.body):
-            if found["since"] or found["truth"]:
-                sign = found["sign"].replace("\u2264", "<=").replace("\u2265", ">=")
-                left, right = (Fraction(found[side].replace(",", "")) for side in ("left", "right"))
-                holds = found["truth"] in (None, " is true")
+        for match in _COMPARED.finditer(self.body):
+            if match["since"] or match["truth"]:
+                sign = match["sign"].replace("\u2264", "<=").replace("\u2265", ">=")
+                left, right = (Fraction(match[side].replace(",", "")) for side in ("left", "right"))
+                holds = match["truth"] in (None, " is true")
                 if sign in _SIGNS and _SIGNS[sign](left, right) != holds:
                     reason = f"{left} {sign} {right} does {'not ' if holds else ''}hold"
-                    self._find("unfaithful_work", None, found.span("left")[:1] + found.span("right")[1:], reason)
+                    self._find("unfaithful_work", None, match.span("left")[:1] + match.span("right")[1:], reason)
 
     def _fails(self, entries: list[Entry], judge: Judge) -> bool:
         """Whether what is claimed of a step is wrong by the right values."""
@@ -297,8 +299,8 @@ class BranchingAuditor(Auditor):
         heads = [
             field.strip(' "') for line in self.body.splitlines() if _HEADS.search(line) for field in _HEADS.split(line)
         ]
-        found = map(self.names.find, (*signs, *beside, *heads))
-        named = (self.labels.aliases.get(name, (name,))[0] for name in found if name is not None)
+        names = map(self.names.find, (*signs, *beside, *heads))
+        named = (self.labels.aliases.get(name, (name,))[0] for name in names if name is not None)
         return frozenset(named) & self.places.steps.keys()
 
     def _unjudged(self, step: str, reason: str, entry: Entry | None = None, expected: Value | None = None) -> None:
@@ -306,8 +308,8 @@ class BranchingAuditor(Auditor):
         claimed = None if entry is None else entry.value
         shown = None if expected is None else self.steps[-1].type.write(expected)
         index = len(self._verdicts)
-        found = StepAudit(step, index, "not_judged", claimed=claimed, expected=shown, reason=reason, place=place)
-        self._verdicts.append(found)
+        verdict = StepAudit(step, index, "not_judged", claimed=claimed, expected=shown, reason=reason, place=place)
+        self._verdicts.append(verdict)
 
     def _shown(self, text: str) -> str:
         """What stands there, without the aliases."""
@@ -317,12 +319,12 @@ class BranchingAuditor(Auditor):
 
     # What the audit of a list of steps asks for
 
-    def _claimed(self, given: list[list[Entry]]) -> Claimed:
-        del given
+    def _claimed(self, step_claims: list[list[Entry]]) -> Claimed:
+        del step_claims
         return self._claims
 
-    def _judged(self, given: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
-        del given, claimed
+    def _judged(self, step_claims: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
+        del step_claims, claimed
         return self._verdicts
 
     def _by_own(self, step: Step, judge: Judge, entry: Entry, claimed: Claimed) -> tuple[dict[str, Value], Ruling]:
@@ -337,22 +339,22 @@ class BranchingAuditor(Auditor):
                 own[name] = value
         return own, self._judge_at(reached, own=True).judge(entry, own)
 
-    def _wrong_order(self, given: list[list[Entry]]) -> list[Finding]:
+    def _wrong_order(self, step_claims: list[list[Entry]]) -> list[Finding]:
         """Steps that stand in front of what they rest on; rounds may be carried out side by side."""
-        starts = {step.id: entries[0].start for step, entries in zip(self.steps, given, strict=True) if entries}
-        found: list[Finding] = []
-        for step, entries in zip(self.steps, given, strict=True):
+        starts = {step.id: entries[0].start for step, entries in zip(self.steps, step_claims, strict=True) if entries}
+        findings: list[Finding] = []
+        for step, entries in zip(self.steps, step_claims, strict=True):
             behind = next((name for name in step.reads if entries and starts.get(name, -1) > entries[0].start), None)
             if behind is not None:
                 place = self.lines.place(entries[0].start, entries[0].end)
-                found.append(Finding("wrong_order", step.id, place, "it stands in front of a step that it rests on"))
-        return found
+                findings.append(Finding("wrong_order", step.id, place, "it stands in front of a step that it rests on"))
+        return findings
 
     def _answer_type(self) -> ValueType:
         return self.procedure.answer_type
 
-    def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
-        return super()._answers(kind, given) if kind.scalar else []
+    def _answers(self, kind: ValueType, step_claims: list[list[Entry]]) -> list[Stated]:
+        return super()._answers(kind, step_claims) if kind.scalar else []
 
     def _asks(self) -> bool:
         """A list or a record is in no sentence that can be read for certain."""
@@ -363,5 +365,5 @@ class BranchingAuditor(Auditor):
 
     def _own_answer(self, claimed: Claimed) -> Value | None:
         del claimed
-        named = any(key[0] == self.procedure.answer for key in self.alignment.given)
+        named = any(key[0] == self.procedure.answer for key in self.alignment.claims_at)
         return self.own.answer if named else None

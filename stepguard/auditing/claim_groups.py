@@ -65,4 +65,4 @@ def repeats(
     innermost = (next((loop for loop in reversed(chain) if loop.rounds), None) for chain in group.chains)
     carried = any(loop is not None and not loop.variable for loop in innermost)
     behind = carried and list(claimed) == right[-1:] != right[-2:-1]
-    return not any(each.work for each in entries) and (behind or list(claimed) == right)
+    return not any(entry.work for entry in entries) and (behind or list(claimed) == right)

@@ -219,11 +219,11 @@ def _literal(side: str, kind: ValueType) -> str | None:
     """A side that is one number in scientific notation, or a fraction; a division that comes out is working."""
     if _SCIENTIFIC.fullmatch(side):
         return side
-    found = _FRACTION.fullmatch(side) if kind.kind == "number" else None
-    if found is None or (found["open"] is not None and len(found["open"]) != len(found["close"])):
+    match = _FRACTION.fullmatch(side) if kind.kind == "number" else None
+    if match is None or (match["open"] is not None and len(match["open"]) != len(match["close"])):
         return None
-    over, under = int(found["over"] or found["plain"]), int(found["under"] or found["below"])
-    return None if not under or over % under == 0 else f"{-over if found['sign'] else over}/{under}"
+    over, under = int(match["over"] or match["plain"]), int(match["under"] or match["below"])
+    return None if not under or over % under == 0 else f"{-over if match['sign'] else over}/{under}"
 
 
 def _trailing_expression(side: str, names: Names) -> str | None:
@@ -252,7 +252,7 @@ def read_words(body: str, begin: int, end: int, entry: Entry, kind: ValueType) -
     if reason is not None and read_bare(kind, value) is None:
         options = kind.options or ("true", "false")
         why = value[reason.start() :].lower()
-        if not _OPPOSED.search(why) and not any(each.lower() in why for each in options):
+        if not _OPPOSED.search(why) and not any(option.lower() in why for option in options):
             value = value[: reason.start()].rstrip(" *_")
     where = start + len(text.rstrip())
     return replace(entry, value=value or None, end=where, unread="" if value else "(nothing)")
@@ -277,12 +277,12 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
     if not run:
         return None, stop
     stop = first + len(run)
-    said = body[stop : min(last, stop + _REACH)].partition("\n")[0]
-    said = said[contrast_length(run, said) :]
-    if said[:1] == "!" and said[1:2] in ("", " ") and _LAST_LETTER.search(body, max(first - 4, 0), first):
-        said = said[1:]  # of "t1 is 42!", but "t1 = 42!" may be a factorial
+    behind = body[stop : min(last, stop + _REACH)].partition("\n")[0]
+    behind = behind[contrast_length(run, behind) :]
+    if behind[:1] == "!" and behind[1:2] in ("", " ") and _LAST_LETTER.search(body, max(first - 4, 0), first):
+        behind = behind[1:]  # of "t1 is 42!", but "t1 = 42!" may be a factorial
     suffix = ""
-    unit = _UNIT.match(said)
+    unit = _UNIT.match(behind)
     if unit is not None:
         if unit["percent"]:
             suffix = "%"
@@ -291,16 +291,16 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
             suffix = " USD" if suffix.startswith(" us ") else suffix
         elif unit["code"] in CODES:
             suffix = f" {unit['code']}"
-        said = said[unit.end() :] if suffix else said
-    if not said.strip() and goes_on_below(body, stop + len(said)):
+        behind = behind[unit.end() :] if suffix else behind
+    if not behind.strip() and goes_on_below(body, stop + len(behind)):
         return None, stop
-    if not _left_alone(said, marked_up=marked_up):
+    if not _left_alone(behind, marked_up=marked_up):
         return None, stop
-    if kind.kind == "percent" and _POINTS.match(said):
+    if kind.kind == "percent" and _POINTS.match(behind):
         return None, stop
     if kind.kind in ("money", "percent") and not suffix and "%" not in run:
         signed = bool(front) or any(sign in run for sign in "$\u20ac\u00a3\u00a5\u20b9")
-        if _other_unit(said, signed=signed):
+        if _other_unit(behind, signed=signed):
             return None, stop
     bare = run
     while bare.startswith("(") and bare.endswith(")"):
@@ -315,25 +315,25 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
     return front + bare + suffix, stop
 
 
-def _left_alone(said: str, *, marked_up: bool) -> bool:
+def _left_alone(behind: str, *, marked_up: bool) -> bool:
     """Whether nothing that is said behind a number goes on with it, names another one, or takes it back."""
-    marks = _MARKS.match(said)
+    marks = _MARKS.match(behind)
     assert marks is not None
-    rest = said[marks.end() :]
+    rest = behind[marks.end() :]
     if marks[0] and re.match(r"\w", rest):
         return False  # 19_000, 19'000, 19*half
     if "*" in marks[0] and not marked_up and re.match(r" *[\w(]", rest):
         return False  # 19* k
-    if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(said):
+    if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(behind):
         return False
-    if re.match(r"[.!]\s", said):  # what a new sentence takes back is found as a correction
-        return _INSTEAD.match(said) is None
-    return not goes_back(said) and not taken_back_after(said)
+    if re.match(r"[.!]\s", behind):  # what a new sentence takes back is found as a correction
+        return _INSTEAD.match(behind) is None
+    return not goes_back(behind) and not taken_back_after(behind)
 
 
-def _other_unit(said: str, *, signed: bool) -> bool:
+def _other_unit(behind: str, *, signed: bool) -> bool:
     """Whether the word directly behind an amount may be its unit; a sign is one, but does not say of which country."""
-    word = _WORD_BEHIND.match(said)
-    if word is None or _GOING_ON.match(said):
+    word = _WORD_BEHIND.match(behind)
+    if word is None or _GOING_ON.match(behind):
         return False
     return not signed or _OF_A_COUNTRY.match(word["word"]) is not None

@@ -83,7 +83,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         names: the names of the procedure.
     """
     body = as_claims(body, names)
-    found: list[Entry] = []
+    claims: list[Entry] = []
     block: Entry | None = None
     block_named = False
     heads: list[str] = []
@@ -92,7 +92,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         if row:
             heads, entry = _row(body, row, heads, names)
             if entry is not None:
-                found.append(entry)
+                claims.append(entry)
             continue
         label = LABEL.match(body, start, end)
         begin = label.end() if label is not None else start
@@ -100,28 +100,28 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         entries = list(_named_entries(body, start, begin, end, names))
         if number is not None:
             if block is not None and not block_named:
-                found.append(block)
+                claims.append(block)
             block, block_named = None, bool(entries)
             if not entries:
                 block = _positional(body, begin, end, number, names)
         elif entries:
             if block is not None and (block.value is not None or block.doubt) and not block_named:
-                found.append(block)
+                claims.append(block)
             block, block_named = None, True
-        elif found and found[-1].value is None and not found[-1].unread:
-            found[-1] = _gone_on(body, begin, end, found[-1], names)
+        elif claims and claims[-1].value is None and not claims[-1].unread:
+            claims[-1] = _gone_on(body, begin, end, claims[-1], names)
         elif block is not None and not block_named and _may_go_on(block) and _PART.match(body, begin, end):
             block = _gone_on(body, begin, end, block, names)
-        elif (block is None or block_named) and found and _may_go_on(found[-1]) and _PART.match(body, begin, end):
-            found[-1] = _gone_on(body, begin, end, found[-1], names)
+        elif (block is None or block_named) and claims and _may_go_on(claims[-1]) and _PART.match(body, begin, end):
+            claims[-1] = _gone_on(body, begin, end, claims[-1], names)
         elif block is not None and "=" in body[start:end] and not _CHECKING.match(body, begin, end):
             more = read_claim(body, begin, end, names, names.steps.get(block.name), leading=True)
             if more.value is not None or more.work:
                 block = replace(block, end=more.end, work=block.work + more.work, value=more.value or block.value)
-        found += entries
+        claims += entries
     if block is not None and not block_named:
-        found.append(block)
-    return _asserted(sorted(_without_echoes(found), key=lambda entry: entry.start), body, names)
+        claims.append(block)
+    return _asserted(sorted(_without_echoes(claims), key=lambda entry: entry.start), body, names)
 
 
 def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
@@ -164,16 +164,16 @@ def _may_go_on(entry: Entry) -> bool:
     return entry.value is not None and _OPEN_VALUE.search(entry.value) is not None
 
 
-def _without_echoes(found: list[Entry]) -> Iterator[Entry]:
+def _without_echoes(claims: list[Entry]) -> Iterator[Entry]:
     """Numbered claims without those whose step is carried out by its name, in front of it or with working of its own.
 
     A list may number something else than the steps, where the steps have names.
     """
     named: dict[str, int] = {}
-    for entry in found:
+    for entry in claims:
         if entry.known and not entry.numbered:
             named[entry.name] = min(named.get(entry.name, entry.start), 0 if entry.work else entry.start)
-    for entry in found:
+    for entry in claims:
         waits = named.get(entry.name, entry.start) >= entry.start and (entry.known or entry.value is not None)
         if waits or not entry.numbered:
             yield entry
@@ -203,46 +203,46 @@ def _number(label: re.Match[str] | None) -> int | None:
 def _named_entries(body: str, line_start: int, begin: int, end: int, names: Names) -> Iterator[Entry]:
     """The claims of a line that name their step."""
     anchors: list[tuple[re.Match[str], str, bool]] = []
-    for found in _ANCHOR.finditer(body, begin, end):
-        if body[found.end("name")] == "'" != body[found.start() - 1 : found.start()]:
+    for anchor in _ANCHOR.finditer(body, begin, end):
+        if body[anchor.end("name")] == "'" != body[anchor.start() - 1 : anchor.start()]:
             continue  # t1' is another one
-        name = names.find(found["name"])
-        first = not body[begin : found.start()].strip(" *_\"'`({[$")
+        name = names.find(anchor["name"])
+        first = not body[begin : anchor.start()].strip(" *_\"'`({[$")
         if name is None:
-            unknown = names.unknown(found["name"])
+            unknown = names.unknown(anchor["name"])
             like = names.like_a_step(unknown)
-            own = found["equals"] in ("=", ":=") or (found["colon"] and not unknown.isalpha())
+            own = anchor["equals"] in ("=", ":=") or (anchor["colon"] and not unknown.isalpha())
             extra = like or (own and first and unknown.lower() not in _UNNAMED_ANSWERS)
-            if extra and (first or _introduced(body, begin, found, first=first)):
-                anchors.append((found, unknown, False))
-        elif _introduced(body, begin, found, first=first):
-            anchors.append((found, name, True))
+            if extra and (first or _introduced(body, begin, anchor, first=first)):
+                anchors.append((anchor, unknown, False))
+        elif _introduced(body, begin, anchor, first=first):
+            anchors.append((anchor, name, True))
     if not anchors:
         yield from _aimed(body, begin, end, names)
     reached, label = begin, ""
-    for at, (found, name, known) in enumerate(anchors):
+    for at, (anchor, name, known) in enumerate(anchors):
         stop = anchors[at + 1][0].start() if at + 1 < len(anchors) else end
         if (
-            body[found.start() - 1 : found.start()] == "$"
-            and (closed := _MATH_END.search(body, found.end(), stop)) is not None
+            body[anchor.start() - 1 : anchor.start()] == "$"
+            and (closed := _MATH_END.search(body, anchor.end(), stop)) is not None
         ):
             stop = closed.start()
         if name in names.inputs and name not in names.steps:
             continue
-        content = found.end()
-        if found["colon"] and (typed := _TYPE.match(body, content, stop)) is not None:
+        content = anchor.end()
+        if anchor["colon"] and (typed := _TYPE.match(body, content, stop)) is not None:
             content = typed.end()
         entry = read_claim(body, content, stop, names, names.steps.get(name))
         if not known and (entry.value is None or not (entry.work or names.like_a_step(name))):
             continue
-        front = body[reached : found.start()]
+        front = body[reached : anchor.start()]
         if reached > begin and (parting := _PARTING.search(front)) is not None:
             front = front[parting.end() :]
-        strange = label or names.understanding.unread_before(_unquoted(front, body[found.end("name")]))
+        strange = label or names.understanding.unread_before(_unquoted(front, body[anchor.end("name")]))
         label = strange if strange.endswith(":") and reached == begin else label
         entry = _understood(entry, names, strange)
         reached = entry.end
-        yield replace(entry, name=name, known=known, start=found.start())
+        yield replace(entry, name=name, known=known, start=anchor.start())
 
 
 def _unquoted(front: str, behind: str) -> str:
@@ -261,7 +261,7 @@ def _understood(entry: Entry, names: Names, words: str, where: str = "the words 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
     """The claim of a line such as ``To find t1, we add x and y: 12 + 7 = 19``."""
-    aims = [found for found in _AIM.finditer(body, begin, end) if names.find(found["name"]) in names.steps]
+    aims = [match for match in _AIM.finditer(body, begin, end) if names.find(match["name"]) in names.steps]
     if len(aims) == 1 and "=" in body[aims[0].end() : end]:
         name = names.find(aims[0]["name"])
         assert name is not None
@@ -273,29 +273,29 @@ def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
             yield replace(entry, name=name, start=aims[0].start())
 
 
-def _introduced(body: str, begin: int, found: re.Match[str], *, first: bool) -> bool:
+def _introduced(body: str, begin: int, anchor: re.Match[str], *, first: bool) -> bool:
     """Whether a name begins a claim, and is not the end of an expression or of a phrase."""
     if first:
         return True
-    said = body[max(begin, found.start() - 60) : found.start()].rstrip(" _\"'`$")
-    last = said[-1:]
-    if said.endswith("=>"):
+    front = body[max(begin, anchor.start() - 60) : anchor.start()].rstrip(" _\"'`$")
+    last = front[-1:]
+    if front.endswith("=>"):
         return True
     if last in ("+", "-", "*", "/", "^", "=", "%", "<", ">", "|", "\u2192", ":="):
         return False
-    word = _LAST_WORD.search(said)
+    word = _LAST_WORD.search(front)
     if word is None:
         if last == "(":
-            return said[:-1].rstrip()[-1:] not in ("+", "-", "*", "/", "^", "=") and found["equals"] is not None
-        return last != "," or found["colon"] is None
+            return front[:-1].rstrip()[-1:] not in ("+", "-", "*", "/", "^", "=") and anchor["equals"] is not None
+        return last != "," or anchor["colon"] is None
     said_word = word[1].lower()
-    if found["colon"]:
-        return said_word in _BEFORE_COLON and not said[: word.start()].strip(" .,;:!?")
+    if anchor["colon"]:
+        return said_word in _BEFORE_COLON and not front[: word.start()].strip(" .,;:!?")
     if said_word == "and":
-        before = said[: word.start()].rstrip(" ,")[-1:]
-        return before.isdigit() or before in (")", "%") or said[: word.start()].rstrip().endswith((",", ".", ";"))
+        before = front[: word.start()].rstrip(" ,")[-1:]
+        return before.isdigit() or before in (")", "%") or front[: word.start()].rstrip().endswith((",", ".", ";"))
     if said_word in ("of", "for"):
-        return _VALUE_OF.search(said) is not None
+        return _VALUE_OF.search(front) is not None
     return said_word not in _JOINING
 
 
@@ -306,7 +306,7 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
         return None
     step = None if name is None else names.steps[name]
     text = body[begin:end]
-    found = Entry(name or f"step {number}", name is not None, begin, end)
+    unread = Entry(name or f"step {number}", name is not None, begin, end)
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
         front = re.split("[0-9=\u2248]", text, maxsplit=1)[0]
@@ -315,14 +315,14 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
         value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
-        claim = replace(found, value=value, end=stop)
+        claim = replace(unread, value=value, end=stop)
         claim = _understood(claim, names, names.understanding.unread_before(text[: result.start("value")], prose=True))
     elif step is not None and not step.type.numeric and text.strip():
-        claim = read_words(body, begin, end, found, step.type)
+        claim = read_words(body, begin, end, unread, step.type)
     else:
-        claim = found
+        claim = unread
     shown = claim.unread or ("" if claim.value else text.strip()[:60])
-    return replace(claim, name=found.name, known=found.known, start=begin, unread=shown, numbered=True)
+    return replace(claim, name=unread.name, known=unread.known, start=begin, unread=shown, numbered=True)
 
 
 def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int]]:
@@ -336,7 +336,7 @@ def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int
 def cell_spans(line: str, start: int) -> list[tuple[int, int]]:
     """Where the cells of a row stand that begins at an offset; bars at its ends may be left out."""
     line = line.rstrip()
-    edges = [start + found.start() for found in _CELL_EDGE.finditer(line)]
+    edges = [start + match.start() for match in _CELL_EDGE.finditer(line)]
     if not line.lstrip().startswith("|"):
         edges.insert(0, start - 1)
     if not line.endswith("|"):
@@ -383,7 +383,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
         if column != value_at and column not in others:
             side = body[first:last].strip(" *_\"'`$")
             parts = [names.expression(each.strip()) for each in side.split("=")]
-            work += [each for each in parts if each is not None]
+            work += [part for part in parts if part is not None]
     first, last = columns[value_at]
     claim = read_claim(body, first, last, names, step)
     start = row[at][0]
@@ -401,8 +401,8 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
 
 def _in_another(head: str, step: Step) -> bool:
     """Whether the head of a column says that the amounts below are in another currency or scale than the step's."""
-    said = Head.read(head) if step.type.currency is not None else None
-    return said is not None and bool(
-        said.power
-        or (said.currencies and not any(compatible(each, step.type.currency or "") for each in said.currencies))
+    unit = Head.read(head) if step.type.currency is not None else None
+    return unit is not None and bool(
+        unit.power
+        or (unit.currencies and not any(compatible(currency, step.type.currency or "") for currency in unit.currencies))
     )

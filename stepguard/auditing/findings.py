@@ -128,7 +128,7 @@ class Audit:
     @property
     def ok(self) -> bool:
         """Whether every step is right and nothing else is wrong."""
-        return not self.findings and all(each.verdict == "right" for each in self.steps)
+        return not self.findings and all(step.verdict == "right" for step in self.steps)
 
     @property
     def wrong(self) -> bool:
@@ -138,11 +138,11 @@ class Audit:
     @property
     def first_error(self) -> StepAudit | None:
         """The first step that is wrong or missing."""
-        return next((each for each in self.steps if each.verdict in ("wrong", "missing")), None)
+        return next((step for step in self.steps if step.verdict in ("wrong", "missing")), None)
 
     def of(self, kind: FindingKind) -> tuple[Finding, ...]:
         """The findings of one kind."""
-        return tuple(each for each in self.findings if each.kind == kind)
+        return tuple(finding for finding in self.findings if finding.kind == kind)
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data; values are exact text. `json_schema` says what it looks like."""

@@ -60,33 +60,33 @@ class Auditor:
         return text
 
     def _entries(self) -> list[Entry]:
-        found = read_entries(self.body, self.names)
+        entries = read_entries(self.body, self.names)
         if self.trace is not None:
-            found = sorted([*found, *self.trace.entries], key=lambda entry: entry.start)
-        return found
+            entries = sorted([*entries, *self.trace.entries], key=lambda entry: entry.start)
+        return entries
 
     # The whole
 
     def audit(self) -> Audit:
-        given, extra = self._sorted_out()
-        order = self._wrong_order(given)
-        claimed = self._claimed(given)
-        steps = self._judged(given, claimed)
+        step_claims, extra = self._sorted_out()
+        order = self._wrong_order(step_claims)
+        claimed = self._claimed(step_claims)
+        steps = self._judged(step_claims, claimed)
         self._extras(extra)
         self.findings += order
-        self._corrections(given)
+        self._corrections(step_claims)
         kind = self._answer_type()
-        stated = self._answers(kind, given)
+        stated = self._answers(kind, step_claims)
         truth = self._truth()
-        self._premature(stated, given)
-        self._truncated(given)
+        self._premature(stated, step_claims)
+        self._truncated(step_claims)
         answer = stated[-1] if stated else None
         right = lenient = None
-        asked = self._asks()
+        answer_asked = self._asks()
         own = self._own_answer(claimed)
         if truth is not None:
             lenient = (answer.value if answer is not None else own) == truth
-            right = (answer.strict and lenient) if answer is not None else lenient and not asked
+            right = (answer.strict and lenient) if answer is not None else lenient and not answer_asked
             if answer is not None and answer.value is not None and answer.value != truth:
                 why = f"the answer is {show_value(truth)}, not {show_value(answer.value)}"
                 if own is not None and own == answer.value:
@@ -96,7 +96,7 @@ class Auditor:
             self._find(
                 "missing_answer", None, (answer.start, answer.end), f"no value stands there: {shorten(answer.text)!r}"
             )
-        if answer is None and asked:
+        if answer is None and answer_asked:
             self.findings.append(Finding("missing_answer", None, None, "no final answer is marked"))
         self.findings.sort(key=lambda each: (each.place is None, each.place.start if each.place else 0))
         final = None
@@ -134,7 +134,7 @@ class Auditor:
         indices: dict[str, list[int]] = {}
         for index, step in enumerate(self.steps):
             indices.setdefault(step.id, []).append(index)
-        given: list[list[Entry]] = [[] for _ in self.steps]
+        step_claims: list[list[Entry]] = [[] for _ in self.steps]
         used: dict[str, int] = {}
         extra: list[Entry] = []
         for entry in self.entries:
@@ -145,28 +145,28 @@ class Auditor:
             if places is None:
                 continue
             if len(places) == 1:
-                given[places[0]].append(entry)
+                step_claims[places[0]].append(entry)
             elif entry.value is not None:  # a name that is set again and again, in a lazy procedure
                 at = used.get(entry.name, 0)
                 used[entry.name] = at + 1
-                given[places[min(at, len(places) - 1)]].append(entry)
-        return [joined(step, each) for step, each in zip(self.steps, given, strict=True)], extra
+                step_claims[places[min(at, len(places) - 1)]].append(entry)
+        return [joined(step, each) for step, each in zip(self.steps, step_claims, strict=True)], extra
 
-    def _claimed(self, given: list[list[Entry]]) -> Claimed:
-        return claims_of(zip(self.steps, map(self._judge, self.steps), given, strict=True))
+    def _claimed(self, step_claims: list[list[Entry]]) -> Claimed:
+        return claims_of(zip(self.steps, map(self._judge, self.steps), step_claims, strict=True))
 
     # Verdicts
 
-    def _judged(self, given: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
+    def _judged(self, step_claims: list[list[Entry]], claimed: Claimed) -> list[StepAudit]:
         self.true: dict[str, Value] = dict(self.inputs)
         steps: list[StepAudit] = []
         speechless = not any(entry.known for entry in self.entries) and says_something(self.body)
-        for index, (step, entries) in enumerate(zip(self.steps, given, strict=True)):
+        for index, (step, entries) in enumerate(zip(self.steps, step_claims, strict=True)):
             judge = self._judge(step)
             expected = judge.expected(self.true)
-            found = self._step(step, index, entries, judge, claimed, expected, speechless=speechless)
-            steps.append(found)
-            truth = value_after(found, entries, judge, expected)
+            verdict = self._step(step, index, entries, judge, claimed, expected, speechless=speechless)
+            steps.append(verdict)
+            truth = value_after(verdict, entries, judge, expected)
             if truth is not None:
                 self.true[step.id] = truth
             else:
@@ -226,8 +226,8 @@ class Auditor:
         return own, judge.judge(entry, own)
 
     def _own(self, name: str, entry: Entry, claimed: Claimed) -> Value | None:
-        found = claimed.before(name, entry.start)
-        return found if found is not None else self.true.get(name)
+        claim = claimed.before(name, entry.start)
+        return claim if claim is not None else self.true.get(name)
 
     def _repeated(self, step: Step, entries: list[Entry], judge: Judge) -> None:
         """Findings about a step that is carried out more than once."""
@@ -245,19 +245,19 @@ class Auditor:
                     self._find("duplicate_step", step.id, span, "it is carried out again, with the same value")
             last = value
 
-    def _wrong_order(self, given: list[list[Entry]]) -> list[Finding]:
-        firsts = sorted((entries[0].start, index) for index, entries in enumerate(given) if entries)
+    def _wrong_order(self, step_claims: list[list[Entry]]) -> list[Finding]:
+        firsts = sorted((entries[0].start, index) for index, entries in enumerate(step_claims) if entries)
         # Read from the end: a step stands too early where an earlier one comes behind it.
-        found: list[Finding] = []
+        findings: list[Finding] = []
         highest = -1
         for start, index in firsts:
             if index < highest:
                 step = self.steps[index].id
-                place = self.lines.place(start, given[index][0].end)
+                place = self.lines.place(start, step_claims[index][0].end)
                 reason = f"it stands behind {self.steps[highest].id}, which comes after it"
-                found.append(Finding("wrong_order", step, place, reason))
+                findings.append(Finding("wrong_order", step, place, reason))
             highest = max(highest, index)
-        return found
+        return findings
 
     def _extras(self, extra: list[Entry]) -> None:
         seen: set[str] = set()
@@ -267,7 +267,7 @@ class Auditor:
                 name = shorten(entry.name)
                 self._find("extra_step", name, (entry.start, entry.end), "the procedure has no such step")
 
-    def _corrections(self, given: list[list[Entry]]) -> None:
+    def _corrections(self, step_claims: list[list[Entry]]) -> None:
         struck = [
             (span.start, span.end) for span in struck_spans(self.text) if self.text[span.start : span.end].strip()
         ]
@@ -277,11 +277,13 @@ class Auditor:
         named = {span: self._struck_step(*span) for span in struck}
         known: dict[str | None, list[int]] = {}
         corrected: set[tuple[int, str | None]] = set()
-        for each in self.findings:
-            if each.kind == "self_correction" and each.place is not None:
-                known.setdefault(each.step, []).append(each.place.line)
-                corrected.add((each.place.start, each.step))
-        entries = sorted((entry.start, self.steps[index].id) for index, each in enumerate(given) for entry in each)
+        for finding in self.findings:
+            if finding.kind == "self_correction" and finding.place is not None:
+                known.setdefault(finding.step, []).append(finding.place.line)
+                corrected.add((finding.place.start, finding.step))
+        entries = sorted(
+            (entry.start, self.steps[index].id) for index, each in enumerate(step_claims) for entry in each
+        )
         places = [place for place, _ in entries]
         lines: set[int] = set()
         for start, end in spans:
@@ -293,15 +295,15 @@ class Auditor:
             if place.line in lines or near or follows:
                 continue
             lines.add(place.line)
-            said = shorten(self.text[start:end])
-            self.findings.append(Finding("self_correction", step, place, f"something is taken back: {said!r}"))
+            passage = shorten(self.text[start:end])
+            self.findings.append(Finding("self_correction", step, place, f"something is taken back: {passage!r}"))
 
     def _struck_step(self, start: int, end: int) -> str | None:
         """The step that a struck part of the text names, or whose line it stands in; None where there is none."""
         inside = read_entries(plain(_STRIKING.sub(" ", self.text[start:end])), self.names)
         line = max(self.text.rfind("\n", 0, start) + 1, start - _REACH)
-        found = inside or read_entries(plain(self.text[line:start]), self.names)
-        return next((each.name for each in found if each.known), None)
+        claims = inside or read_entries(plain(self.text[line:start]), self.names)
+        return next((each.name for each in claims if each.known), None)
 
     # The answer
 
@@ -311,47 +313,50 @@ class Auditor:
                 return step.type
         return next((each.type for each in self.procedure.inputs if each.name == self.procedure.answer), NUMBER)
 
-    def _answers(self, kind: ValueType, given: list[list[Entry]]) -> list[Stated]:
+    def _answers(self, kind: ValueType, step_claims: list[list[Entry]]) -> list[Stated]:
         """The answers that can be read, and the last one even if it cannot: an earlier one is not what was meant."""
-        found = find_answers(self.read, self.body, self.names, kind, self.procedure.answer)
+        answers = find_answers(self.read, self.body, self.names, kind, self.procedure.answer)
         if self.trace is not None:
-            found = sorted([*found, *self.trace.answers(kind)], key=lambda each: each.start)
-        steps_end = max((entry.start for each in given for entry in each), default=-1)
-        found = [each for each in found if each.value is not None or (each is found[-1] and each.end > steps_end)]
+            answers = sorted([*answers, *self.trace.answers(kind)], key=lambda each: each.start)
+        steps_end = max((entry.start for each in step_claims for entry in each), default=-1)
+        answers = [each for each in answers if each.value is not None or (each is answers[-1] and each.end > steps_end)]
         previous: Value | None = None
-        for each in found:
+        for each in answers:
             if previous is not None and each.value is not None and each.value != previous:
                 self._find("self_correction", None, (each.start, each.end), "another final answer is given before")
             previous = each.value if each.value is not None else previous
-        return found
+        return answers
 
-    def _premature(self, stated: list[Stated], given: list[list[Entry]]) -> None:
+    def _premature(self, stated: list[Stated], step_claims: list[list[Entry]]) -> None:
         if not stated:
             return
         first = stated[0]
-        done = {self.steps[index].id for index, each in enumerate(given) if each and each[0].start < first.start}
-        later = [self.steps[index].id for index, each in enumerate(given) if each and each[0].start > first.start]
+        done = {self.steps[index].id for index, each in enumerate(step_claims) if each and each[0].start < first.start}
+        later = [self.steps[index].id for index, each in enumerate(step_claims) if each and each[0].start > first.start]
         answer = self.procedure.answer
         undone = answer not in done and answer not in self.inputs and any(step.id == answer for step in self.steps)
-        speechless = not any(given) and says_something(self.body[: first.start])
+        speechless = not any(step_claims) and says_something(self.body[: first.start])
         if later or (undone and not speechless):
             what = later[0] if later else answer
             reason = f"a final answer is given before {what} is carried out"
             self._find("premature_answer", None, (first.start, first.end), reason)
 
-    def _truncated(self, given: list[list[Entry]]) -> None:
+    def _truncated(self, step_claims: list[list[Entry]]) -> None:
         if self.trace is not None and self.trace.cut:
             self._find("truncated", None, (len(self.text), len(self.text)), "the JSON is not closed")
             return
-        said = self.body.rstrip()
-        if said.endswith(("=", "+", "*", "/", "(")) or said.endswith(" -"):
-            last = max((entry.start for each in given for entry in each), default=None)
+        text = self.body.rstrip()
+        if text.endswith(("=", "+", "*", "/", "(")) or text.endswith(" -"):
+            last = max((entry.start for each in step_claims for entry in each), default=None)
             step = None
             if last is not None:
                 step = next(
-                    self.steps[index].id for index, each in enumerate(given) for entry in each if entry.start == last
+                    self.steps[index].id
+                    for index, each in enumerate(step_claims)
+                    for entry in each
+                    if entry.start == last
                 )
-            self._find("truncated", step, (len(said) - 1, len(said)), "the transcript ends in the middle of a step")
+            self._find("truncated", step, (len(text) - 1, len(text)), "the transcript ends in the middle of a step")
 
 
 def claims_of(steps: Iterable[tuple[Step, Judge, list[Entry]]]) -> Claimed:
@@ -364,10 +369,10 @@ def claims_of(steps: Iterable[tuple[Step, Judge, list[Entry]]]) -> Claimed:
     return claimed
 
 
-def value_after(found: StepAudit, entries: list[Entry], judge: Judge, expected: Value | None) -> Value | None:
+def value_after(verdict: StepAudit, entries: list[Entry], judge: Judge, expected: Value | None) -> Value | None:
     """The value that the right run goes on with behind a step that is judged."""
-    read = judge.read(entries[-1]) if entries and found.verdict in ("right", "not_judged") else None
-    return read if expected is None or found.verdict == "right" else expected
+    read = judge.read(entries[-1]) if entries and verdict.verdict in ("right", "not_judged") else None
+    return read if expected is None or verdict.verdict == "right" else expected
 
 
 def telling(entries: list[Entry], judge: Judge) -> Entry:

@@ -29,13 +29,13 @@ _ALIASES: Final = 0x5000
 
 def items_by_name(lists: Mapping[str, Value]) -> dict[str, Round]:
     """The items of lists by what names one of them and no other: a text, or a text in a record."""
-    found: dict[str, set[Round]] = {}
+    items_of_text: dict[str, set[Round]] = {}
     for word, items in lists.items():
         for number, item in enumerate(items if isinstance(items, tuple) else ()):
             for text in item.values() if isinstance(item, Record) else (item,):
                 if isinstance(text, str):
-                    found.setdefault(text.lower(), set()).add(Round(word.lower(), number, "item"))
-    return {text: next(iter(rounds)) for text, rounds in found.items() if len(rounds) == 1}
+                    items_of_text.setdefault(text.lower(), set()).add(Round(word.lower(), number, "item"))
+    return {text: next(iter(rounds)) for text, rounds in items_of_text.items() if len(rounds) == 1}
 
 
 class Labels:
@@ -62,9 +62,9 @@ class Labels:
         written = Counter(map(str.lower, places.steps))
         self._written = {name.lower(): name for name in places.steps if written[name.lower()] == 1}
         named = items_by_name({name: inputs[name] for name in places.lists & inputs.keys()})
-        taken = self._declared | lowered(places.words)
-        self.items = {name: each for name, each in named.items() if name not in taken}
-        self._given: dict[tuple[str, Label], str] = {}
+        reserved = self._declared | lowered(places.words)
+        self.items = {name: each for name, each in named.items() if name not in reserved}
+        self._alias_of: dict[tuple[str, Label], str] = {}
         self._starts: list[int] = []
         self._contexts: list[Label] = []
         words = "|".join(sorted(map(re.escape, places.words), key=len, reverse=True))
@@ -118,20 +118,20 @@ class Labels:
         at = level = 0
         for line in text.splitlines(keepends=True):
             begin = 0
-            for found in heading.finditer(line):
-                item = self.items.get((found["item"] or "").lower())
-                word = (found["word"] or found["list"] or (item and item.word) or "").lower()
+            for match in heading.finditer(line):
+                item = self.items.get((match["item"] or "").lower())
+                word = (match["word"] or match["list"] or (item and item.word) or "").lower()
                 if not word:
                     continue
                 kept = list(context)
                 for inner in kept[kept.index(word) :] if word in context else ():
                     del context[inner]
                 context[word] = item or Round(
-                    word, int(found["number"] or found["index"]), "path" if found["list"] else "word"
+                    word, int(match["number"] or match["index"]), "path" if match["list"] else "word"
                 )
-                front, end = found.end("front"), found.end() + (line[found.end() : found.end() + 1] == ":")
+                front, end = match.end("front"), match.end() + (line[match.end() : match.end() + 1] == ":")
                 parts += [line[begin:front], " " * (end - front)]
-                begin, level = end, found["front"].count("#") or level
+                begin, level = end, match["front"].count("#") or level
                 self._heads(at + front, context)
             over = None if begin or not context else _OVER.match(line)
             ended = over is not None and not (over["level"] and len(over["level"]) > level > 0)
@@ -159,15 +159,15 @@ class Labels:
         )
         opened: list[tuple[int, list[Round]]] = []
         spans: list[tuple[int, int, list[Round]]] = []
-        for found in token.finditer(text):
-            if found[0] == "{":
-                opened.append((found.start(), []))
-            elif found[0] == "}" and opened:
+        for match in token.finditer(text):
+            if match[0] == "{":
+                opened.append((match.start(), []))
+            elif match[0] == "}" and opened:
                 start, rounds = opened.pop()
-                spans += [(start, found.end(), rounds)] if rounds else []
-            elif opened and found["generic"]:
-                opened[-1][1].append(Round(found["generic"].lower(), int(found["number"])))
-            elif opened and found["item"] and (item := self.items.get(found["item"].lower())) is not None:
+                spans += [(start, match.end(), rounds)] if rounds else []
+            elif opened and match["generic"]:
+                opened[-1][1].append(Round(match["generic"].lower(), int(match["number"])))
+            elif opened and match["item"] and (item := self.items.get(match["item"].lower())) is not None:
                 opened[-1][1].append(item)
         around: list[tuple[int, Label]] = []
         noted = [(start, 1, self.at(start)[1]) for start in self._starts]
@@ -181,44 +181,44 @@ class Labels:
         self._starts = [start for start, _, _ in noted]
         self._contexts = [context for _, _, context in noted]
 
-    def _aliased(self, found: re.Match[str]) -> str:
-        name, index = found["name"], found["index"] or ""
+    def _aliased(self, match: re.Match[str]) -> str:
+        name, index = match["name"], match["index"] or ""
         if name not in self._places.steps:
             name = self._written.get(name.lower(), name)
-        parts = found.groupdict()
+        parts = match.groupdict()
         remark, about = parts.get("remark"), parts.get("about")
         item = self.items.get((parts.get("item") or "").lower())
         if about and item is None:
-            return found[0].removesuffix(about) + self._labelled.sub(self._aliased, about)
-        if name not in self._places.steps or not (found["path"] or index or remark or item):
-            return found[0]
+            return match[0].removesuffix(about) + self._labelled.sub(self._aliased, about)
+        if name not in self._places.steps or not (match["path"] or index or remark or item):
+            return match[0]
         if index and (index[0] == "(" or index[0].isdigit()) and name[-1].isdigit():
-            return found[0]  # t1 of round 2 is not t12, and t1(3) is a product
+            return match[0]  # t1 of round 2 is not t12, and t1(3) is a product
         if index and f"{name}{index}".translate(_UNMARKED).translate(_SUBSCRIPTS).lower() in self._declared:
-            return found[0]
+            return match[0]
         label = tuple(
             Round(part["word"].lower(), None if part["number"] is None else int(part["number"]), "path")
-            for part in _PART.finditer(found["path"])
+            for part in _PART.finditer(match["path"])
         )
         label += tuple(Round(None, int(number), "index") for number in _INDEX.findall(index.translate(_SUBSCRIPTS)))
         if remark:
-            label += (Round(found["word"].lower(), int(found["number"])),)
+            label += (Round(match["word"].lower(), int(match["number"])),)
         label += (item,) if item else ()
         alias = self.alias(name, label)
-        return found[0] if alias is None else alias.rjust(len(found[0]))
+        return match[0] if alias is None else alias.rjust(len(match[0]))
 
     def alias(self, name: str, label: Label) -> str | None:
         """The alias of a labelled name; None where there are too many."""
         key = name, label
-        if key not in self._given:
-            count = len(self._given)
+        if key not in self._alias_of:
+            count = len(self._alias_of)
             mark, place = divmod(count, _ALIASES)
             if mark >= len(self._marks):
                 return None
             alias = f"q{self._marks[mark]}{chr(_FIRST_ALIAS + place)}"
-            self._given[key] = alias
+            self._alias_of[key] = alias
             self.aliases[alias] = key
-        return self._given[key]
+        return self._alias_of[key]
 
 
 _UNMARKED: Final = str.maketrans("", "", "_{}")

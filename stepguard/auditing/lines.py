@@ -32,7 +32,7 @@ class Lines:
     """The lines of a text, as an editor counts them."""
 
     def __init__(self, text: str) -> None:
-        self.starts = [0, *(found.end() for found in re.finditer(r"\r\n|\r|\n", text))]
+        self.starts = [0, *(match.end() for match in re.finditer(r"\r\n|\r|\n", text))]
         self._end = len(text)
 
     def place(self, start: int, end: int) -> Span:

@@ -92,17 +92,17 @@ def check_links(text: str) -> tuple[Link, ...]:
         return ()
     lines = Lines(text)
     body = plain(text)
-    found: list[Link] = []
+    links: list[Link] = []
     setting = _SETTING.search(body)
     certain = len(body) if setting is None else setting.start()
     if "<<" in body:
         for note in _ANNOTATION.finditer(body):
-            found += _chain(text, body, note.start(1), note.end(1), lines, certain, exact=True)
+            links += _chain(text, body, note.start(1), note.end(1), lines, certain, exact=True)
         body = _ANNOTATION.sub(lambda note: " " * len(note[0]), body)
     for start, end in _logical_lines(body):
         if EQUALS.search(body, start, end):
-            found += _chain(text, body, start, end, lines, certain, exact=False)
-    return tuple(sorted(found, key=lambda link: link.place.start))
+            links += _chain(text, body, start, end, lines, certain, exact=False)
+    return tuple(sorted(links, key=lambda link: link.place.start))
 
 
 def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
@@ -133,7 +133,7 @@ class _LinkPart:
 def _chain(text: str, body: str, start: int, end: int, lines: Lines, certain: int, *, exact: bool) -> Iterator[Link]:
     if end - start > _MAX_LINE:
         return
-    signs = [found.start() for found in EQUALS.finditer(body, start, end)]
+    signs = [match.start() for match in EQUALS.finditer(body, start, end)]
     bounds = [start, *(at + 1 for at in signs)]
     ends = [*signs, end]
     last = len(signs)
@@ -194,9 +194,9 @@ _CLAUSE_END: Final = re.compile(r"[.,](?= )")
 
 def leading_run(body: str, begin: int, stop: int) -> int:
     """Where the numbers, operations and brackets end that a text begins with."""
-    found = _RUN.match(body, begin, stop)
-    assert found is not None
-    return begin + len(found[0].rstrip())
+    match = _RUN.match(body, begin, stop)
+    assert match is not None
+    return begin + len(match[0].rstrip())
 
 
 def _beginning(body: str, begin: int, stop: int) -> tuple[Side | None, tuple[int, int]]:
@@ -222,8 +222,8 @@ def _ending(body: str, begin: int, stop: int, line_start: int, *, first: bool) -
     labelled = label is not None and (start < label.end() < stop or label.end() == start > begin)
     if label is not None and labelled:
         start = label.end()
-    for found in _CLAUSE_END.finditer(body, start, stop):
-        start, labelled = found.end(), False
+    for match in _CLAUSE_END.finditer(body, start, stop):
+        start, labelled = match.end(), False
     start, stop = _trimmed(body, start, stop)
     run = body[start:stop]
     while run.startswith("(") and run.count("(") > run.count(")"):

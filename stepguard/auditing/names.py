@@ -85,8 +85,8 @@ class Names:
                 order.append(step.id)
             self.steps[step.id] = step
         self.inputs = frozenset(inputs)
-        told = [text for step in self.steps.values() for text in (step.id, step.instruction or "", step.formula or "")]
-        self.understanding = Understanding.of((*told, *self.inputs, *words))
+        texts = [text for step in self.steps.values() for text in (step.id, step.instruction or "", step.formula or "")]
+        self.understanding = Understanding.of((*texts, *self.inputs, *words))
         self._exact = {*self.steps, *self.inputs}
         folded: dict[str, str | None] = {}
         for name in self._exact:
@@ -122,7 +122,7 @@ class Names:
         words, asides = _ASIDE.subn(" ", written)
         if not asides:
             return None
-        if any(self.understanding.unread(found[0]) for found in _ASIDE.finditer(written)):
+        if any(self.understanding.unread(match[0]) for match in _ASIDE.finditer(written)):
             return None
         return self.find("_".join(_FILLING.sub("", words).strip(" *_-,").split()))
 
@@ -137,8 +137,8 @@ class Names:
 
     def like_a_step(self, written: str) -> bool:
         """Whether a name that the procedure does not have is built like those of its steps."""
-        found = re.search(r"[0-9]+\Z", written)
-        return found is not None and written[: found.start()] in self._shapes
+        match = re.search(r"[0-9]+\Z", written)
+        return match is not None and written[: match.start()] in self._shapes
 
     def expression(self, side: str) -> str | None:
         """A side in the names of the procedure, None where it is no expression."""
@@ -168,16 +168,16 @@ def joined(step: Step, entries: list[Entry]) -> list[Entry]:
     The formula alone says what is to be done, and does not do it. What denies or changes the value before it in a way
     that cannot be read stays: the last word on a step counts.
     """
-    if all(each.value is None for each in entries):
-        return [each for each in entries if each.unread or each.work != (step.formula,) or is_copy(step)][:1]
-    found: list[Entry] = []
+    if all(entry.value is None for entry in entries):
+        return [entry for entry in entries if entry.unread or entry.work != (step.formula,) or is_copy(step)][:1]
+    claims: list[Entry] = []
     work: tuple[str, ...] = ()
-    for each in entries:
-        if each.value is not None:
-            found.append(each if not work or each.work else replace(each, work=work))
+    for entry in entries:
+        if entry.value is not None:
+            claims.append(entry if not work or entry.work else replace(entry, work=work))
             work = ()
-        elif not each.doubt:
-            work += each.work
-        elif found and (each.doubted is None or each.doubted != found[-1].value):
-            found.append(each)
-    return found
+        elif not entry.doubt:
+            work += entry.work
+        elif claims and (entry.doubted is None or entry.doubted != claims[-1].value):
+            claims.append(entry)
+    return claims

@@ -50,12 +50,12 @@ def _tokens(text: str) -> tuple[Numbering, frozenset[str]]:
     """The numbers in a text, those in words and letters among them, and its other words."""
     numbers: list[Fraction] = []
     words: set[str] = set()
-    for found in _TOKEN.finditer(text):
-        if digits := found["number"] or found["attached"]:
+    for match in _TOKEN.finditer(text):
+        if digits := match["number"] or match["attached"]:
             numbers.append(Fraction(digits.replace(",", "")))
-        elif found["letter"]:
-            numbers.append(Fraction(ord(found["letter"]) - ord("A") + 1))
-        elif (word := found["word"].lower()) in _COUNTED:
+        elif match["letter"]:
+            numbers.append(Fraction(ord(match["letter"]) - ord("A") + 1))
+        elif (word := match["word"].lower()) in _COUNTED:
             numbers.append(_COUNTED[word])
         else:
             words.add(word)
@@ -68,9 +68,9 @@ def _identity(item: Value | None) -> tuple[Numbering, frozenset[str]]:
         case None | bool():
             return (), frozenset()
         case tuple() | Record():
-            found = [_identity(each) for each in (item.values() if isinstance(item, Record) else item)]
-            return tuple(number for numbers, _ in found for number in numbers), frozenset().union(
-                *(words for _, words in found)
+            identities = [_identity(each) for each in (item.values() if isinstance(item, Record) else item)]
+            return tuple(number for numbers, _ in identities for number in numbers), frozenset().union(
+                *(words for _, words in identities)
             )
     return _tokens(text) if len(text := show_value(item)) <= _LONGEST // 2 else ((), frozenset())
 
@@ -139,22 +139,22 @@ def _in_order(marks: list[Numbering], rounds: Sequence[tuple[int, ...]], own: li
 
     The last of the numberings stands behind the claims.
     """
-    if len({each for each in marks if each}) < 2:
+    if len({mark for mark in marks if mark}) < 2:
         return True
-    given = [(number, each) for number, each in enumerate(marks[:-1]) if each] or [(0, ())]
-    for depth in range(min(len(rounds[number]) for number, _ in given)):
-        for column in range(min(len(each) for _, each in given)):
-            if len({each[column] - rounds[number][depth] for number, each in given}) == 1:
+    marked = [(number, each) for number, each in enumerate(marks[:-1]) if each] or [(0, ())]
+    for depth in range(min(len(rounds[number]) for number, _ in marked)):
+        for column in range(min(len(each) for _, each in marked)):
+            if len({each[column] - rounds[number][depth] for number, each in marked}) == 1:
                 return True
-    if all(own[number].intersection(each) for number, each in given):
+    if all(own[number].intersection(each) for number, each in marked):
         return True
     known = set[Fraction]().union(*own)
-    if all(known.intersection(each) for _, each in given):
+    if all(known.intersection(each) for _, each in marked):
         return False  # what other rounds are about
-    told = [each for each in marks if each]
-    return all(left <= right for left, right in pairwise(told))
+    present = [mark for mark in marks if mark]
+    return all(left <= right for left, right in pairwise(present))
 
 
 def _shown(marks: list[Numbering]) -> str:
-    shown = [" ".join(map(str, each)) for each in marks[:4] if each]
+    shown = [" ".join(map(str, mark)) for mark in marks[:4] if mark]
     return f"the numbers {', '.join(shown)}{', ...' if len(marks) > 4 else ''} beside them"

@@ -121,11 +121,11 @@ Pattern = tuple[int | None, ...]
 
 def loops_meant(round: Round, chain: Chain) -> list[int]:
     """Which of the loops and calls around a step a word may mean; one that is over items of that name goes first."""
-    found = [
+    places = [
         at for at, loop in enumerate(chain) if round.word in loop.words and loop.rounds == (round.number is not None)
     ]
-    named = [at for at in found if chain[at].variable.lower() == round.word]
-    return named if len(named) == 1 else found
+    named = [at for at in places if chain[at].variable.lower() == round.word]
+    return named if len(named) == 1 else places
 
 
 def pattern(label: Label, chain: Chain) -> Pattern | None:

@@ -43,7 +43,7 @@ def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, lis
     A row is the next round, or the one that its first column counts, under a head such as ``#`` or ``Round``.
     """
     parts: list[str] = []
-    found: list[Entry] = []
+    claims: list[Entry] = []
     heads: _Heads | None = None
     at = 0
     for line in body.splitlines(keepends=True):
@@ -55,7 +55,7 @@ def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, lis
             heads = None
         elif heads is not None and (rule or len(cells) == len(heads.steps)):
             if not rule:
-                found += _row(body, cells, texts, heads, names, labels)
+                claims += _row(body, cells, texts, heads, names, labels)
             line = _blank(line)
         else:
             heads = _read_heads(texts, names, labels)
@@ -64,7 +64,7 @@ def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, lis
                 labels.end(at)
         parts.append(line)
         at += len(line)
-    return "".join(parts), found
+    return "".join(parts), claims
 
 
 def _read_heads(texts: list[str], names: Names, labels: Labels) -> _Heads | None:
@@ -72,13 +72,13 @@ def _read_heads(texts: list[str], names: Names, labels: Labels) -> _Heads | None
     steps = [name if (name := names.label(text)) in names.steps else None for text in texts]
     # The first column says which round it is; a single step could be a row of another kind of table.
     known = [name if name in labels.repeated and column else None for column, name in enumerate(steps)]
-    given = [name for name in known if name is not None]
-    if not given or steps[0] is not None or (len(texts) == 2 and _NUMBER.match(texts[1])):
+    named = [name for name in known if name is not None]
+    if not named or steps[0] is not None or (len(texts) == 2 and _NUMBER.match(texts[1])):
         return None
     titles = [frozenset(re.findall(r"[\w-]+", text.lower())) for text in texts]
-    others = [column for column, name in enumerate(steps) if name is None]
-    contested = len(given) != len(set(given)) or any(titles[column] & VALUE_HEADS for column in others)
-    remarks = [column for column in others if not titles[column] & FAULTS]
+    other_columns = [column for column, name in enumerate(steps) if name is None]
+    contested = len(named) != len(set(named)) or any(titles[column] & VALUE_HEADS for column in other_columns)
+    remarks = [column for column in other_columns if not titles[column] & FAULTS]
     return _Heads(known, texts[0].lower() in _COUNTED, contested, remarks)
 
 

@@ -116,9 +116,9 @@ def _comma_value(body: str) -> Exact | None:
 
 def compare(left: Side, right: Side) -> Comparison:
     """Whether two sides are equal in any way of reading them; ``different`` only where they are so in every way."""
-    found = _compare(left.value, right.value, left, right)
-    if found != "different" or (left.other is None and right.other is None):
-        return found
+    comparison = _compare(left.value, right.value, left, right)
+    if comparison != "different" or (left.other is None and right.other is None):
+        return comparison
     other = (
         (left.other if left.other is not None else left.value),
         (right.other if right.other is not None else right.value),

@@ -130,7 +130,7 @@ class _Reader:
 
     def withdraw(self, first: int, final: int, reason: str) -> None:
         """Take the value from the claims and answers that came since: what stands around them denies it."""
-        self.entries[first:] = [each.without_value(reason) for each in self.entries[first:]]
+        self.entries[first:] = [entry.without_value(reason) for entry in self.entries[first:]]
         del self.final[final:]
 
     def members(self, start: int) -> Iterator[tuple[str, object, int, int, int]]:
@@ -159,8 +159,8 @@ class _Reader:
                 at = self._skip(at + 1)
 
     def _skip(self, at: int) -> int:
-        found = _SPACE.match(self.text, at)
-        return at if found is None else found.end()
+        match = _SPACE.match(self.text, at)
+        return at if match is None else match.end()
 
     def value(self, start: int, depth: int) -> None:
         """Read an object of steps, or a list of them."""
@@ -212,8 +212,8 @@ class _Reader:
 
     def _of_steps(self, item: JsonObject) -> bool:
         """Whether an object under the name of a call holds steps."""
-        given = {*_NAME_KEYS, *_VALUE_KEYS, *_WORK_KEYS}
-        return any(key.lower() not in given and self.names.find(key) in self.names.steps for key in item)
+        keys_of_one = {*_NAME_KEYS, *_VALUE_KEYS, *_WORK_KEYS}
+        return any(key.lower() not in keys_of_one and self.names.find(key) in self.names.steps for key in item)
 
     def _one_step(self, item: JsonObject, start: int, end: int, *, sure: bool = False) -> bool:
         """Read an object about one step: its name or number under one key, and its working or value under others.
@@ -224,12 +224,12 @@ class _Reader:
             end: where it ends.
             sure: whether only a step's name, or a number that is called one of a step, says that it is such an object.
         """
-        given = _by_key(item)
+        members = _by_key(item)
         names: dict[str, None] = {}
         numbered: str | None = None
         unknown: str | None = None
         for key in _NAME_KEYS:
-            for each in given.get(key, ()):
+            for each in members.get(key, ()):
                 written = "" if isinstance(each, dict | list) else _value_text(each).strip()
                 found = self.names.find(written)
                 number = _NUMBER.match(written)
@@ -241,7 +241,7 @@ class _Reader:
                         unknown = unknown or f"step {number[1]}"
                 elif written and self.names.like_a_step(written):
                     unknown = written
-        if not any(key in given for key in (*_VALUE_KEYS, *_WORK_KEYS)):
+        if not any(key in members for key in (*_VALUE_KEYS, *_WORK_KEYS)):
             return False
         steps = [name for name in names if name in self.names.steps]
         if len(steps) > 1:  # which of them is meant cannot be told
@@ -256,28 +256,28 @@ class _Reader:
         return True
 
     def _claim(self, name: str, value: object, start: int, end: int, *, known: bool = True) -> None:
-        entry = self._told(name, value) if isinstance(value, JsonObject) else self._read(name, _value_text(value))
+        entry = self._about_step(name, value) if isinstance(value, JsonObject) else self._read(name, _value_text(value))
         self.entries.append(replace(entry, name=name, known=known, start=start, end=end))
 
-    def _told(self, name: str, item: JsonObject) -> Entry:
+    def _about_step(self, name: str, item: JsonObject) -> Entry:
         """What an object says about a step; without a value where it says several."""
-        given = _by_key(item)
+        members = _by_key(item)
         sides = [
             side
             for key in _WORK_KEYS
-            for each in given.get(key, ())
+            for each in members.get(key, ())
             if isinstance(each, str) and (side := _value_text(each))
         ]
-        results = list(dict.fromkeys(_value_text(each) for key in _VALUE_KEYS for each in given.get(key, ())))
-        results = [each for each in results if each] or results[:1]
+        results = list(dict.fromkeys(_value_text(each) for key in _VALUE_KEYS for each in members.get(key, ())))
+        results = [result for result in results if result] or results[:1]
         unit = next(
-            (_value_text(each) for key in _UNIT_KEYS for each in given.get(key, ()) if isinstance(each, str)), ""
+            (_value_text(each) for key in _UNIT_KEYS for each in members.get(key, ()) if isinstance(each, str)), ""
         )
         if (unit.isalpha() and len(unit) > 1) or unit == "%" or unit in SIGNS:
-            results = [f"{each} {unit}" if _PLAIN_NUMBER.fullmatch(each) else each for each in results]
+            results = [f"{result} {unit}" if _PLAIN_NUMBER.fullmatch(result) else result for result in results]
         step = self.names.steps.get(name)
         kind = NUMBER if step is None else step.type
-        values = {read_bare(kind, self._read(name, each).value or "") for each in results}
+        values = {read_bare(kind, self._read(name, result).value or "") for result in results}
         if len(results) > 1 and (len(values) > 1 or None in values):
             return Entry(name, True, 0, 0, unread=" and ".join(results), doubt=True)
         return self._read(name, " = ".join([*sides, *results[:1]]))
@@ -295,10 +295,10 @@ class _Reader:
 
 def _by_key(item: JsonObject) -> dict[str, list[object]]:
     """Every value under its key in small letters, those of repeated keys included."""
-    found: dict[str, list[object]] = {}
+    values: dict[str, list[object]] = {}
     for key, value in item.pairs:
-        found.setdefault(key.lower(), []).append(value)
-    return found
+        values.setdefault(key.lower(), []).append(value)
+    return values
 
 
 def _value_text(value: object) -> str:

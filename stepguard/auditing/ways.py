@@ -126,9 +126,9 @@ class _Calls(Unfolding):
     callers: tuple[Scope, ...] = ()
 
     def _step(self, step: Step, scope: Scope, control: Strength, site: str) -> Iterator[Pending | tuple[str, ...]]:
-        for came in super()._step(step, scope, control, site):
+        for pending in super()._step(step, scope, control, site):
             self.here = scope
-            yield came
+            yield pending
 
     def _call(
         self, call: ProcedureCall, scope: Scope, control: Strength, site: str
@@ -222,9 +222,9 @@ def take(
             source.callers,
         )
         way.reached.append(reached)
-        found = value(reached, state.values)
-        if found is not None:
-            state.values[pending.step.id] = found
+        claimed = value(reached, state.values)
+        if claimed is not None:
+            state.values[pending.step.id] = claimed
     way.failure, way.open = source.failure, not source.ended
     way.place = source.place[0]
     if source.ended and source.failure is None:
@@ -248,12 +248,12 @@ def judge_of(step: Step, timeout: float | None) -> Judge:
     formula = written(step).expression
     decided = (Aggregate, Choice, Item, ListTerm, Member, RecordTerm)
     shown = step.show_work and formula is not None and not any(isinstance(node, decided) for node in walk(formula))
-    made = step.occurrence(
+    plain = step.occurrence(
         step.id, {}, expression=step.expression, instruction=None, reads=step.reads, checks=step.checks, show_work=shown
     )
     with suppress(ProcedureError, ExpressionError):
         if step.type.numeric or step.type.kind == "boolean":
-            return Judge(made, timeout)
+            return Judge(plain, timeout)
     return Judge(
         step.occurrence(
             step.id,

@@ -52,9 +52,9 @@ def add_guard(
         group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
 
 
-def add_ledger(group: argparse._ActionsContainer, said: str) -> None:
-    """Add ``--ledger`` and ``--keep``; `said` is what the first one's help says."""
-    group.add_argument("--ledger", metavar="LEDGER", help=said)
+def add_ledger(group: argparse._ActionsContainer, words: str) -> None:
+    """Add ``--ledger`` and ``--keep``; `words` is what the first one's help says."""
+    group.add_argument("--ledger", metavar="LEDGER", help=words)
     add_keep(group)
 
 
@@ -80,13 +80,13 @@ def open_ledger(options: argparse.Namespace) -> Ledger | None:
     return Ledger(options.ledger, keep=options.keep)
 
 
-def add_at_least(group: argparse._ActionsContainer, said: str = "of an answer, which says so") -> None:
-    """Add ``--at-least``; `said` ends what its help says."""
+def add_at_least(group: argparse._ActionsContainer, ending: str = "of an answer, which says so") -> None:
+    """Add ``--at-least``; `ending` ends what its help says."""
     group.add_argument(
         "--at-least",
         choices=STRENGTHS,
         default="proved",
-        help=f"what is to stand behind every step {said} (default: %(default)s)",
+        help=f"what is to stand behind every step {ending} (default: %(default)s)",
     )
 
 
@@ -176,7 +176,7 @@ def load_file(path: str) -> Procedure:
         ) from error
 
 
-def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = None) -> dict[str, object]:
+def read_inputs(pairs: Iterable[str], procedure: Procedure, path: str | None = None) -> dict[str, object]:
     """The inputs of a procedure by name, checked against the declared types.
 
     Args:
@@ -188,24 +188,24 @@ def read_inputs(given: Iterable[str], procedure: Procedure, path: str | None = N
     Raises:
         InputError: an input is missing, unknown, given twice or not of its type, or a file cannot be read.
     """
-    inputs = read_values(given, {} if path is None else _from_json(path))
+    inputs = read_values(pairs, {} if path is None else _from_json(path))
     missing = [each for each in procedure.inputs if each.name not in inputs and each.default is None]
     if missing and inputs.keys() <= {each.name for each in procedure.inputs}:
-        wanted = ", ".join(f"{each.name} ({each.type})" for each in missing)
+        names = ", ".join(f"{each.name} ({each.type})" for each in missing)
         hint = " ".join(f"--input {each.name}=..." for each in missing)
-        raise InputError(f"{procedure.name} needs more inputs: {wanted}; add {hint}", name=missing[0].name)
+        raise InputError(f"{procedure.name} needs more inputs: {names}; add {hint}", name=missing[0].name)
     procedure.accept_inputs(inputs)
     return inputs
 
 
-def read_values(given: Iterable[str], known: Mapping[str, object] | None = None) -> dict[str, object]:
+def read_values(pairs: Iterable[str], known: Mapping[str, object] | None = None) -> dict[str, object]:
     """What ``name=value`` options say, beside what is known already; see `read_inputs`.
 
     Raises:
         InputError: an input is given twice, or a file cannot be read.
     """
     inputs = dict(known or {})
-    for pair in given:
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         name = name.strip()
         if not equals or not name:

@@ -73,11 +73,11 @@ def _endpoint(base_url: str, model: str | None) -> tuple[Backend, str]:
 def _only_model(base_url: str, place: str) -> str:
     from stepguard.backends.providers import OPENAI, client_maker
 
-    made = client_maker(OPENAI, base_url, None)("OpenAI")
+    client_of_endpoint = client_maker(OPENAI, base_url, None)("OpenAI")
     import openai
 
     try:
-        with made as client:
+        with client_of_endpoint as client:
             names: list[str] = [each.id for each in client.models.list(timeout=_LOOKUP_SECONDS)]
     except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
         # The others come up where something answers that is no such list.

@@ -35,14 +35,14 @@ def load_policy(path: str) -> Policy:
     return policy
 
 
-def read_facts(given: list[str]) -> dict[str, object]:
+def read_facts(pairs: list[str]) -> dict[str, object]:
     """The facts of ``--fact``.
 
     Raises:
         ConfigError: one is not written as NAME=VALUE.
     """
     facts: dict[str, object] = {}
-    for each in given:
+    for each in pairs:
         name, sign, value = each.partition("=")
         if not sign or not name:
             raise ConfigError(f"--fact {each!r:.60}: write NAME=VALUE", option="fact")

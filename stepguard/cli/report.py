@@ -137,17 +137,17 @@ def _answer_text(answer: Value, procedure: Procedure) -> str:
 
 def _how(record: StepRecord) -> Text:
     if record.assistance == "code":
-        done = "by code" if record.verified else f"by code, from what is {STRENGTH_WORDS[record.support]}"
-        return Text(done, style="green" if record.verified else "yellow")
-    done = STRENGTH_WORDS[record.strength]
+        text = "by code" if record.verified else f"by code, from what is {STRENGTH_WORDS[record.support]}"
+        return Text(text, style="green" if record.verified else "yellow")
+    text = STRENGTH_WORDS[record.strength]
     if record.support != record.strength:
-        done += f", from what is {STRENGTH_WORDS[record.support]}"
+        text += f", from what is {STRENGTH_WORDS[record.support]}"
     if record.assistance != "none":
-        done += f", {_HELPED.get(record.assistance, record.assistance)}"
+        text += f", {_HELPED.get(record.assistance, record.assistance)}"
     if record.deviations:
         kinds = ", ".join(dict.fromkeys(deviation.kind for deviation in record.deviations))
-        done += f" on try {record.tries} after {kinds}" if record.tries > 1 else f": {kinds}"
-    return Text(done, style="green" if record.verified and not record.deviations else "yellow")
+        text += f" on try {record.tries} after {kinds}" if record.tries > 1 else f": {kinds}"
+    return Text(text, style="green" if record.verified and not record.deviations else "yellow")
 
 
 def _stopped(result: Result) -> str:

@@ -176,8 +176,8 @@ def main(options: argparse.Namespace) -> int:
     return 0
 
 
-def _roles(given: str | None) -> list[str]:
-    return [role.strip() for role in (given or "").split(",") if role.strip()]
+def _roles(text: str | None) -> list[str]:
+    return [role.strip() for role in (text or "").split(",") if role.strip()]
 
 
 @contextlib.contextmanager

@@ -130,12 +130,12 @@ def _procedures(folder: str | None) -> Iterable[Procedure]:
     return load_procedures(folder).values()
 
 
-def _rate(given: str | None) -> tuple[int, float] | None:
+def _rate(text: str | None) -> tuple[int, float] | None:
     """``60/60``: so many model calls in so many seconds."""
-    if given is None:
+    if text is None:
         return None
-    calls, _, seconds = given.partition("/")
+    calls, _, seconds = text.partition("/")
     try:
         return int(calls), float(seconds)
     except ValueError:
-        raise ConfigError(f"--rate is a number of calls and of seconds, such as 60/60, not {given!r:.40}") from None
+        raise ConfigError(f"--rate is a number of calls and of seconds, such as 60/60, not {text!r:.40}") from None

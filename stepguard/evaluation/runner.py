@@ -141,15 +141,15 @@ async def run_plan(
         ConfigError: the folder holds outcomes and `resume` is not set, or they are of another configuration.
         BackendError: the first runs all ended in errors without an answer of the model.
     """
-    known = _Store(folder, configuration, resume=resume)
-    done = dict(known.outcomes)
+    store = _Store(folder, configuration, resume=resume)
+    done = dict(store.outcomes)
     arms = {name: arm_named(name) for name in plan.arms}
     queue = [job for job in plan.jobs() if job not in done]
     queue.reverse()
     left = len(queue)
     make = lru_cache(maxsize=concurrency + 1)(plan.family.make)  # the arms of a program come one after another
-    if known.damaged and damaged is not None:
-        damaged(known.damaged)
+    if store.damaged and damaged is not None:
+        damaged(store.damaged)
     if taken_over is not None:
         taken_over(list(done.values()))
     shared = None if isinstance(backend, TaskBackend) else _recorded(backend, folder, concurrency)
@@ -171,13 +171,13 @@ async def run_plan(
             except PlanStopped:
                 queue.clear()
                 return
-            known.add(outcome)
+            store.add(outcome)
             done[job] = outcome
             left -= 1
             if progress is not None:
                 progress(plan.total - left, plan.total, outcome)
             reached = reached or outcome.error is None or outcome.output_tokens > 0
-            if not reached and not replayed and plan.total - left - len(known.outcomes) >= in_vain:
+            if not reached and not replayed and plan.total - left - len(store.outcomes) >= in_vain:
                 raise BackendError(
                     f"no run has reached the model: {outcome.error}. What it is asked by, and where, has to be mended "
                     "first; the same command with --resume goes on",

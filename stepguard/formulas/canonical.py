@@ -184,14 +184,14 @@ class Canonical:
                 return {tuple((name, power * exponent) for name, power in monomial): exact(Fraction(value) ** exponent)}
         if exponent > _MAX_POWER and base not in ({_ONE: 1}, {}):
             raise TooBig
-        found = _constant(1)
+        product = _constant(1)
         while exponent:
             if exponent & 1:
-                found = self.times(found, base)
+                product = self.times(product, base)
             exponent >>= 1
             if exponent:
                 base = self.times(base, base)
-        return found
+        return product
 
     def _root(self, form: Quotient, exponent: Fraction) -> Quotient:
         """A root as an unknown of its own, raised to the numerator of the exponent."""

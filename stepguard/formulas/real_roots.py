@@ -87,13 +87,13 @@ def primitive(polynomial: Sequence[Exact]) -> Coefficients:
     Raises:
         TooBig: its degree or its coefficients pass the limit.
     """
-    held = list(polynomial)
-    while held and held[-1] == 0:
-        held.pop()
-    if not held:
+    coefficients = list(polynomial)
+    while coefficients and coefficients[-1] == 0:
+        coefficients.pop()
+    if not coefficients:
         return ()
-    scale = math.lcm(*(value.denominator for value in held))
-    whole = [value.numerator * (scale // value.denominator) for value in held]
+    scale = math.lcm(*(value.denominator for value in coefficients))
+    whole = [value.numerator * (scale // value.denominator) for value in coefficients]
     divisor = math.gcd(*whole)
     if len(whole) > _MAX_DEGREE + 1 or max(value.bit_length() for value in whole) > _MAX_BITS:
         raise TooBig

@@ -140,8 +140,8 @@ def _zero(request: dict[str, Any]) -> dict[str, Any]:
 def _is_zero(tree: Any) -> bool:
     import sympy
 
-    def bad(found: Any) -> bool:
-        return bool(found.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo))
+    def bad(result: Any) -> bool:
+        return bool(result.has(sympy.nan, sympy.zoo, sympy.oo, -sympy.oo))
 
     if bad(tree):
         return False
@@ -149,16 +149,16 @@ def _is_zero(tree: Any) -> bool:
         return True
     steps = [
         sympy.expand, sympy.cancel, sympy.sqrtdenest, sympy.radsimp, sympy.trigsimp, sympy.simplify, _exponential,
-        sympy.expand_log, lambda found: sympy.simplify(sympy.expand_log(found)),
+        sympy.expand_log, lambda result: sympy.simplify(sympy.expand_log(result)),
     ]  # fmt: skip
     if tree.is_number and tree.is_algebraic:
         steps = [sympy.expand, sympy.sqrtdenest, sympy.radsimp, _minimal, sympy.simplify]
     for step in steps:
         try:
-            found = step(tree)
+            result = step(tree)
         except (NotImplementedError, ValueError, TypeError, AttributeError, ZeroDivisionError):
             continue
-        if not bad(found) and found.is_zero:
+        if not bad(result) and result.is_zero:
             return True
     return False
 

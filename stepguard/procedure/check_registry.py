@@ -110,18 +110,18 @@ def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, o
         ConfigError: as `make_check` says; or there are more values than the check takes.
     """
     entry, _ = CHECKS.find(name)
-    given = dict(options or {})
+    named = dict(options or {})
     if not values:
-        return make_check(name, given or None)
+        return make_check(name, named or None)
     if isinstance(entry, type) and _takes_many(entry):
-        if given:
+        if named:
             raise ConfigError(f"check {name!r} takes values by their places alone here", option="check")
         return make_check(name, list(values))
     allowed = options_of(entry) if isinstance(entry, type) else []
     placed = dict(zip(allowed, values, strict=False))
-    if len(values) > len(allowed) or not placed.keys().isdisjoint(given):
+    if len(values) > len(allowed) or not placed.keys().isdisjoint(named):
         raise ConfigError(f"check {name!r} is given {len(values)} values: {_options_text(allowed)}", option="check")
-    return make_check(name, {**placed, **given})
+    return make_check(name, {**placed, **named})
 
 
 def _takes_many(check: type) -> bool:

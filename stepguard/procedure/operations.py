@@ -84,12 +84,12 @@ class Operation:
             ProcedureError: it does.
         """
         try:
-            taken = signature(self.function)
+            parameters = signature(self.function)
         except (TypeError, ValueError):  # of something that is not written in Python
             return
-        given = dict.fromkeys((*names, *((KEY,) if self.keyed else ())))
+        arguments = dict.fromkeys((*names, *((KEY,) if self.keyed else ())))
         try:
-            taken.bind(**given)
+            parameters.bind(**arguments)
         except TypeError as error:
             raise ProcedureError(f"step {step!r} cannot call {self.name}: {error}", step=step) from None
 
@@ -102,16 +102,16 @@ def operations_of(
     Raises:
         ConfigError: one cannot be called, or a name stands for two.
     """
-    made: dict[str, Operation] = {}
+    operations: dict[str, Operation] = {}
     for name, function in functions.items():
         if not callable(function):
             raise ConfigError(f"the function {name!r} cannot be called: {function!r:.60}", option="functions")
-        made[name] = Operation(name, function, tool=False)
+        operations[name] = Operation(name, function, tool=False)
     for name, given in tools.items():
-        if name in made:
+        if name in operations:
             raise ConfigError(f"{name!r} is a function and a tool: give one of them another name", option="tools")
         tool = given if isinstance(given, Tool) else Tool(given)
-        made[name] = Operation(
+        operations[name] = Operation(
             name,
             tool.function,
             tool=True,
@@ -120,7 +120,7 @@ def operations_of(
             keyed=_keyed(tool.function),
             idempotent=tool.idempotent,
         )
-    return MappingProxyType(made)
+    return MappingProxyType(operations)
 
 
 def _keyed(function: Callable[..., object]) -> bool:

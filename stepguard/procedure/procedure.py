@@ -133,16 +133,16 @@ class Procedure:
             put(self, "answer_in", answered[1])
         self._check_operations(self.operations)
 
-    def _check_straight(self, held: Sequence[Step]) -> None:
+    def _check_straight(self, steps: Sequence[Step]) -> None:
         known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
         sources = dict(known)
-        for index, step in enumerate(held):
+        for index, step in enumerate(steps):
             if step.id in known:
                 what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
                 raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
             for name in step.reads:
                 if name not in known:
-                    raise unknown_name(step, name, (later.id for later in held[index:]))
+                    raise unknown_name(step, name, (later.id for later in steps[index:]))
             sources[step.id] = check_operands(step, sources)
             known[step.id] = step
         if self.answer not in known:
@@ -190,9 +190,9 @@ class Procedure:
     def names(self) -> frozenset[str]:
         """Every name that is declared in it, and in the procedures that it calls."""
         procedures = [self, *calls_in(self.body)]
-        inputs = (declared.name for each in procedures for declared in each.inputs)
-        tables = (name for each in procedures for name in each.tables)
-        statements = (statement for each in procedures for statement in statements_in(each.body))
+        inputs = (declared.name for procedure in procedures for declared in procedure.inputs)
+        tables = (name for procedure in procedures for name in procedure.tables)
+        statements = (statement for procedure in procedures for statement in statements_in(procedure.body))
         variables = (statement.variable for statement in statements if isinstance(statement, ForEach))
         return self.set_by_steps | self.calls | {*inputs, *tables, *variables}
 

@@ -164,18 +164,18 @@ def as_expression(given: str | Expression) -> Expression:
 
 def check_body(given: Iterable[Statement]) -> Body:
     """What stands in a body, each a step or a statement."""
-    held = listed(given, "steps", "[Step('t', 'x + 1')]")
-    for number, statement in enumerate(held, 1):
+    statements = listed(given, "steps", "[Step('t', 'x + 1')]")
+    for number, statement in enumerate(statements, 1):
         if not isinstance(statement, If | ForEach | Repeat | ProcedureCall):
             check_step(statement, number)
-    return held
+    return statements
 
 
 def _block(given: Iterable[Statement], what: str) -> Body:
-    held = check_body(given)
-    if not held:
+    statements = check_body(given)
+    if not statements:
         raise ProcedureError(f"{what} has nothing to carry out")
-    return held
+    return statements
 
 
 def blocks_of(statement: Statement) -> tuple[Body, ...]:

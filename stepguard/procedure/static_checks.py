@@ -262,11 +262,11 @@ class _Checker:
         for name in dict.fromkeys(name for end in ends for name in end.money.maps[0]):
             kinds = [end.money[name] for end in ends if name in end.money]
             both = kinds[0]
-            for each in kinds[1:]:
-                joint = joined(both, each)
+            for kind in kinds[1:]:
+                joint = joined(both, kind)
                 if joint is None:
                     raise self.error(
-                        f"{name!r} is {both} and {each} in different branches: convert one by a product with a rate",
+                        f"{name!r} is {both} and {kind} in different branches: convert one by a product with a rate",
                         statement,
                     )
                 both = joint

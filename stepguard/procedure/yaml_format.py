@@ -196,15 +196,15 @@ def _table(name: str, node: Any) -> TableBlock:
         raise ProcedureError("a table has rows, or a file: both are missing", line=line_of(node))
     rows = entries["rows"]
     if rows.id == "mapping":
-        found: list[tuple[int, tuple[str, ...]]] = [
+        entries_of_rows: list[tuple[int, tuple[str, ...]]] = [
             (line_of(key), (text_of(key, "a key"), text_of(value, "a value"))) for key, value in rows.value
         ]
     else:
-        found = [
+        entries_of_rows = [
             (line_of(row), tuple(text_of(cell, "a cell") for cell in sequence_of(row, "a row")))
             for row in sequence_of(rows, "rows")
         ]
-    return TableBlock(line_of(node), name, columns, kind, tuple(found))
+    return TableBlock(line_of(node), name, columns, kind, tuple(entries_of_rows))
 
 
 def _statement(node: Any) -> RawStatement:

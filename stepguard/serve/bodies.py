@@ -100,19 +100,19 @@ def _decode(body: bytes) -> Body | None:
             return 0
         return int(digits)
 
-    def pairs(given: list[tuple[str, Any]]) -> dict[str, Any]:
+    def pairs(members: list[tuple[str, Any]]) -> dict[str, Any]:
         nonlocal twice
-        found = dict(given)
+        parsed = dict(members)
         twice = {}  # of the object that is read last, which is the outermost
-        if len(found) != len(given):
+        if len(parsed) != len(members):
             doubts.append("a name stands twice in one object")
-            for name, value in given:
+            for name, value in members:
                 twice.setdefault(name, []).append(value)
             twice = {name: values for name, values in twice.items() if len(values) > 1}
-        return found
+        return parsed
 
     try:
-        found = json.loads(
+        parsed = json.loads(
             body.decode("utf-8-sig"),
             parse_constant=constant,
             parse_float=broken,
@@ -121,7 +121,7 @@ def _decode(body: bytes) -> Body | None:
         )
     except (ValueError, RecursionError):
         return None
-    return Body(found, twice, doubts[0] if doubts else "", rounded) if isinstance(found, dict) else None
+    return Body(parsed, twice, doubts[0] if doubts else "", rounded) if isinstance(parsed, dict) else None
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:
@@ -137,10 +137,10 @@ def check_messages(data: dict[str, Any], limits: Limits) -> None:
         Problem: it does.
     """
     for name in ("messages", "input"):
-        held = data.get(name)
-        if isinstance(held, list) and len(held) > limits.messages:
+        messages = data.get(name)
+        if isinstance(messages, list) and len(messages) > limits.messages:
             raise HttpProblem(
-                f"the request holds {len(held):,} messages: at most {limits.messages:,}",
+                f"the request holds {len(messages):,} messages: at most {limits.messages:,}",
                 status=413,
                 kind="invalid_request_error",
                 code="request_too_large",

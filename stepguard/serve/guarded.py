@@ -107,23 +107,23 @@ class GuardedRequests:
         self._metrics: Final = metrics
         self._kept: Final = kept
 
-    async def find(self, asked: ChatRequest, sent: bytes) -> tuple[Job, str] | None:
+    async def find(self, chat: ChatRequest, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
 
         Raises:
             Problem: it asks for one that cannot be run.
         """
-        name, model = split_model(asked.model, self._settings.procedures)
-        named = asked.body.get("procedure")
+        name, model = split_model(chat.model, self._settings.procedures)
+        named = chat.body.get("procedure")
         if name is not None and named is not None:
             raise wrong_request("the model and the field procedure both name one", code="invalid_procedure")
 
         def find() -> Job | None:
             return find_job(
-                asked.messages,
+                chat.messages,
                 procedures=self._settings.procedures,
                 named=name if named is None else named,
-                inputs=None if asked.body.get("inputs") is None else _exact_inputs(sent),
+                inputs=None if chat.body.get("inputs") is None else _exact_inputs(sent),
                 trust=self._settings.trust,
             )
 
@@ -134,7 +134,7 @@ class GuardedRequests:
             raise wrong_request(cut(str(error)), code="invalid_procedure", param=param) from error
         return None if job is None else (job, model)
 
-    async def pass_reason(self, asked: ChatRequest, size: int) -> str:
+    async def pass_reason(self, chat: ChatRequest, size: int) -> str:
         """Why a request is passed on of which `find` has said that it asks for no procedure.
 
         Raises:
@@ -142,7 +142,7 @@ class GuardedRequests:
         """
 
         def why() -> str:
-            return why_passed(asked.messages, guarded_only=self._settings.guarded_only)
+            return why_passed(chat.messages, guarded_only=self._settings.guarded_only)
 
         try:
             return why() if size < _LARGE else await asyncio.to_thread(why)
@@ -150,7 +150,7 @@ class GuardedRequests:
             raise wrong_request(cut(str(error)), code="not_guarded", param=error.option) from error
 
     async def run(
-        self, call: HttpCall, upstream: Upstream, shape: Shape, asked: ChatRequest, job: Job, model: str
+        self, call: HttpCall, upstream: Upstream, shape: Shape, chat: ChatRequest, job: Job, model: str
     ) -> Response:
         """Run a job, and answer with what came of it.
 
@@ -160,7 +160,7 @@ class GuardedRequests:
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
         call.answer_headers["x-stepguard"] = "guarded"
-        parameters = shape.parameters({name: value for name, value in asked.body.items() if name not in OWN_FIELDS})
+        parameters = shape.parameters({name: value for name, value in chat.body.items() if name not in OWN_FIELDS})
         run_id = None if self._kept is None else self._kept.run_id(call.request)
         guard = self._guard(upstream.client(call), job, model, parameters, kept=run_id is not None)
         form = parameters.arguments.get("response_format")
@@ -177,7 +177,7 @@ class GuardedRequests:
         def completion(result: Result) -> dict[str, Any]:
             body = completion_body(
                 result,
-                model=asked.model,
+                model=chat.model,
                 job=job,
                 as_json=as_json,
                 at_least=self._settings.at_least,
@@ -195,16 +195,16 @@ class GuardedRequests:
             body = completion(result)
             if not body["stepguard"]["answered"]:
                 raise from_result(result, body)
-            return Finished(run.id, asked.model, body, result.usage, asked.include_usage)
+            return Finished(run.id, chat.model, body, result.usage, chat.include_usage)
 
         call.facts = lambda: completion(run.result())["stepguard"]
         driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
         call.resources.push_async_callback(self._leave, driven, run, earlier)
-        done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if asked.stream else None)
+        done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if chat.stream else None)
         if done:
             call.answer_headers["x-stepguard-status"] = driven.result().status
             finished = answer(driven.result())
-            if not asked.stream:
+            if not chat.stream:
                 return AsciiJSON(shape.answer(finished))
         call.last_event = shape.error_event
 

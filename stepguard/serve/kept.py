@@ -46,12 +46,12 @@ class KeptRuns:
         Raises:
             Problem: the header names nothing.
         """
-        given = request.headers.getlist(_HEADER)
-        if not given:
+        keys = request.headers.getlist(_HEADER)
+        if not keys:
             return None
-        if len(given) > 1:
+        if len(keys) > 1:
             raise wrong_request("the header Idempotency-Key stands there twice", code="invalid_idempotency_key")
-        caller, key = self._caller(request), given[0].strip()
+        caller, key = self._caller(request), keys[0].strip()
         if not (caller or self._one_caller) and _OF_A_CALLER.match(key):
             raise wrong_request(
                 "this Idempotency-Key begins as one of a caller with a key", code="invalid_idempotency_key"
@@ -71,19 +71,19 @@ class KeptRuns:
         shown = shown or request.headers.get("x-api-key") or request.headers.get("api-key", "")
         return f"{_digest(shown)}/" if shown else ""
 
-    async def list_runs(self, asked: Mapping[str, str]) -> dict[str, Any]:
+    async def list_runs(self, query: Mapping[str, str]) -> dict[str, Any]:
         """The runs, the newest first: all, or those with a ``status``; at most ``limit``.
 
         Raises:
             Problem: the query asks for something else, or the ledger cannot be read.
         """
-        limit = asked.get("limit", str(_MOST))
-        if not asked.keys() <= {"status", "limit"} or not (limit.isascii() and limit.isdecimal() and len(limit) < 9):
+        limit = query.get("limit", str(_MOST))
+        if not query.keys() <= {"status", "limit"} or not (limit.isascii() and limit.isdecimal() and len(limit) < 9):
             raise wrong_request("a list of runs takes a status, and a limit in digits", code="invalid_query")
         with ledger_problems():
             runs = await asyncio.to_thread(self.ledger.runs)
-        wanted = [run for run in runs if asked.get("status", run.status) == run.status]
-        return {"runs": [asdict(each) for each in wanted[: int(limit)]]}
+        chosen = [run for run in runs if query.get("status", run.status) == run.status]
+        return {"runs": [asdict(each) for each in chosen[: int(limit)]]}
 
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the step of a run for a person: ``run``, ``step`` and ``value``, or ``repeat`` of a call of a tool.

@@ -110,15 +110,15 @@ async def composed(
     return _response(Response(body, status, media_type="application/json"), response, as_it_is=False)
 
 
-def _response(made: Response, response: Any, *, as_it_is: bool) -> Response:
-    ours = set(made.headers)
+def _response(answer: Response, response: Any, *, as_it_is: bool) -> Response:
+    ours = set(answer.headers)
     for name, value in response_headers(response, as_it_is=as_it_is):
         if name not in ours:
-            made.raw_headers.append((name.encode("latin-1"), value.encode("latin-1")))
-    if as_it_is and made.headers.get("content-type", "").startswith("text/event-stream"):
-        made.headers["cache-control"] = "no-cache"
-        made.headers["x-accel-buffering"] = "no"  # nginx holds back what it proxies, unless it is told not to
-    return made
+            answer.raw_headers.append((name.encode("latin-1"), value.encode("latin-1")))
+    if as_it_is and answer.headers.get("content-type", "").startswith("text/event-stream"):
+        answer.headers["cache-control"] = "no-cache"
+        answer.headers["x-accel-buffering"] = "no"  # nginx holds back what it proxies, unless it is told not to
+    return answer
 
 
 async def _parts(upstream: Upstream, response: Any) -> AsyncIterator[bytes]:

@@ -31,8 +31,10 @@ class Responses:
     name: Final = "responses"
 
     def read(self, body: Mapping[str, Any]) -> ChatRequest:
-        given = body.get("input")
-        messages = [{"role": "user", "content": given}] if isinstance(given, str) else read_messages(given)
+        input_items = body.get("input")
+        messages = (
+            [{"role": "user", "content": input_items}] if isinstance(input_items, str) else read_messages(input_items)
+        )
         if isinstance(words := body.get("instructions"), str):
             messages = [{"role": "system", "content": words}, *messages]
         return ChatRequest(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)

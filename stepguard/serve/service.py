@@ -154,17 +154,17 @@ class Service:
             body = await read_body(call.body, self.limits, charge)
             check_messages(body.data, self.limits)
             self._check_names(body)
-            asked = shape.read(body.data)
-            guarded = await self._guarded.find(asked, call.body)
+            chat = shape.read(body.data)
+            guarded = await self._guarded.find(chat, call.body)
             if guarded is None:
-                call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(asked, len(call.body))
-                del body, asked
+                call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(chat, len(call.body))
+                del body, chat
                 charge.resize(len(call.body))
                 return await self._pass_on(call, shape)
             if body.doubt:
                 raise wrong_request(f"the body can be read in more than one way: {body.doubt}", code="invalid_json")
             job, model = guarded
-            return await self._guarded.run(call, self._upstream, shape, asked, job, model)
+            return await self._guarded.run(call, self._upstream, shape, chat, job, model)
 
         return self.endpoint(shape.name, answer, shape)
 
@@ -193,21 +193,21 @@ class Service:
     async def list_models(self, call: HttpCall, charge: Charge) -> Response:
         """The models of the upstream, and each behind every procedure; or one of them."""
         call.answer_headers["x-stepguard"] = "passed"
-        asked = call.request.path_params.get("model", "")
-        name, model = split_model(asked, self._procedures)
+        requested = call.request.path_params.get("model", "")
+        name, model = split_model(requested, self._procedures)
 
         def change(models: dict[str, Any]) -> dict[str, Any]:
-            if asked:
-                return {**models, "id": asked}
+            if requested:
+                return {**models, "id": requested}
             guarded = [_model_entry(each, name) for name in sorted(self._procedures) for each in models["data"]]
             return {**models, "data": [*models["data"], *guarded]}
 
         def answers(body: Mapping[str, Any]) -> bool:
             data = body.get("data")
             listed = isinstance(data, list) and all(isinstance(each, dict) and "id" in each for each in data)
-            return "id" in body if asked else listed
+            return "id" in body if requested else listed
 
-        if name is None and (asked or not self._procedures):
+        if name is None and (requested or not self._procedures):
             return await self._pass_on(call, CHAT)
         path = None if name is None else f"/models/{quote(model, safe='/:@')}"
         response = await call.resources.enter_async_context(self._upstream.passing(call, path=path))

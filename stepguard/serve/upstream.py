@@ -181,15 +181,15 @@ class Upstream:
 
     def _headers(self, request: Request) -> list[Header]:
         named = {name.strip().lower() for name in request.headers.get("connection", "").split(",")}
-        given = [each for each in request.headers.items() if each[0] not in _OWN_HEADERS | named]
+        passed = [each for each in request.headers.items() if each[0] not in _OWN_HEADERS | named]
         if self._own_keys:
-            given = [each for each in given if each[0] in _HARMLESS or each[0].startswith("x-stainless-")]
+            passed = [each for each in passed if each[0] in _HARMLESS or each[0].startswith("x-stainless-")]
         if self._key is not None:
-            given.append(("authorization", f"Bearer {self._key}"))
+            passed.append(("authorization", f"Bearer {self._key}"))
             if "anthropic-version" in request.headers:
-                given.append(("x-api-key", self._key))
+                passed.append(("x-api-key", self._key))
         # Where a key might be quoted nothing is packed.
-        return [*given, ("accept-encoding", "identity")]
+        return [*passed, ("accept-encoding", "identity")]
 
     # Guarded runs
 
@@ -202,9 +202,9 @@ class Upstream:
         import openai
 
         authorization, key = self._authorization(call.request)
-        given = call.request.headers
+        caller_headers = call.request.headers
         names = _IN_ITS_NAME if not self._own_keys else [name for name in _IN_ITS_NAME if name in _HARMLESS]
-        headers: dict[str, Any] = {name: given[name] for name in names if name in given}
+        headers: dict[str, Any] = {name: caller_headers[name] for name in names if name in caller_headers}
         if authorization is not None:
             headers["Authorization"] = authorization
         limits = self._limits

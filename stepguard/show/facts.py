@@ -54,16 +54,16 @@ class SiteFacts:
     examples: list[StepView] = field(default_factory=list)
     notable: list[StepView] = field(default_factory=list)
 
-    def add(self, done: StepView) -> None:
+    def add(self, view: StepView) -> None:
         """Take in one more completion."""
         self.count += 1
-        self.supports[done.support] += 1
-        self.retried += done.tries > 1
-        self.kinds.update(deviation.kind for deviation in done.deviations)
+        self.supports[view.support] += 1
+        self.retried += view.tries > 1
+        self.kinds.update(deviation.kind for deviation in view.deviations)
         if len(self.examples) < _EXAMPLES:
-            self.examples.append(done)
-        elif (_retried(done) or self.supports[done.support] == 1) and len(self.notable) < _EXAMPLES:
-            self.notable.append(done)
+            self.examples.append(view)
+        elif (_retried(view) or self.supports[view.support] == 1) and len(self.notable) < _EXAMPLES:
+            self.notable.append(view)
 
     def merge(self, other: SiteFacts) -> None:
         """Add the counts of another statement."""
@@ -77,7 +77,7 @@ class SiteFacts:
         """Those that are shown beside the first few: more than one try, or not the support that most have."""
         most = self.supports.most_common(1)[0][0]
         return [
-            done for done in (*self.examples[_MOST_SHOWN:], *self.notable) if _retried(done) or done.support != most
+            view for view in (*self.examples[_MOST_SHOWN:], *self.notable) if _retried(view) or view.support != most
         ]
 
     @property
@@ -260,9 +260,9 @@ def _stops_at(attempt: AttemptView, step: str) -> bool:
     return step in named if named else attempt.steps[attempt.committed : attempt.committed + 1] == [step]
 
 
-def _retried(done: StepView) -> bool:
+def _retried(view: StepView) -> bool:
     """Whether a reply about a step was not accepted."""
-    return done.tries > 1 or bool(done.deviations)
+    return view.tries > 1 or bool(view.deviations)
 
 
 def in_words(deviations: Iterable[Deviation]) -> list[str]:

@@ -321,10 +321,10 @@ def _completed(facts: SiteFacts, step: Step, words: str = "") -> Html:
     return tag("details", summary, tag("ul", entries), class_=f"result {kind}")
 
 
-def _reasons(done: StepView) -> Html | None:
-    if not done.deviations:
+def _reasons(view: StepView) -> Html | None:
+    if not view.deviations:
         return None
-    return tag("ul", [tag("li", words) for words in in_words(done.deviations)])
+    return tag("ul", [tag("li", words) for words in in_words(view.deviations)])
 
 
 def _mark(support: str) -> str:

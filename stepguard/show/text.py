@@ -244,11 +244,11 @@ class _Drawing:
         if facts.count > len(shown):
             yield TextLine(f"{below}    ... {facts.count - len(shown):,} more", "quiet")
 
-    def _value(self, done: StepView, below: str, text: str, step: Step) -> Iterator[TextLine]:
-        proved = done.support == "proved"
+    def _value(self, view: StepView, below: str, text: str, step: Step) -> Iterator[TextLine]:
+        proved = view.support == "proved"
         sign = self._signs.proved if proved else self._signs.weak
-        kind = "good" if proved and not done.deviations else "weak"
-        yield from self._lines(f"{below}{sign} ", "  ", f"{text}  ({how_accepted(done, step.performer)})", kind)
+        kind = "good" if proved and not view.deviations else "weak"
+        yield from self._lines(f"{below}{sign} ", "  ", f"{text}  ({how_accepted(view, step.performer)})", kind)
 
     def _stop(self, site: str, below: str) -> Iterator[TextLine]:
         run = self._run

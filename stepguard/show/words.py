@@ -127,19 +127,19 @@ def halt_text(run: RunFacts) -> tuple[str, str]:
     return f"STOPPED{where}{tries}", f": {run.reason}"
 
 
-def how_accepted(done: StepView, performer: str = "model") -> str:
+def how_accepted(view: StepView, performer: str = "model") -> str:
     """What stands behind a value, and what it took."""
-    if performer in ("function", "tool") and done.assistance == "code":
+    if performer in ("function", "tool") and view.assistance == "code":
         return f"as the {performer} gave it"
-    how = STRENGTH_WORDS[done.strength]
-    if done.support != done.strength:
-        how += f", from what is {STRENGTH_WORDS[done.support]}"
-    if done.assistance != "none":
-        how += f", {_HELP.get(done.assistance, done.assistance)}"
-    if done.tries > 1:
-        how += f", on try {done.tries}"
-    if done.deviations:
-        how += f" after {', '.join(dict.fromkeys(deviation.kind for deviation in done.deviations))}"
+    how = STRENGTH_WORDS[view.strength]
+    if view.support != view.strength:
+        how += f", from what is {STRENGTH_WORDS[view.support]}"
+    if view.assistance != "none":
+        how += f", {_HELP.get(view.assistance, view.assistance)}"
+    if view.tries > 1:
+        how += f", on try {view.tries}"
+    if view.deviations:
+        how += f" after {', '.join(dict.fromkeys(deviation.kind for deviation in view.deviations))}"
     return how
 
 

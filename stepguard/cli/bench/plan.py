@@ -91,13 +91,13 @@ def _published(args: argparse.Namespace) -> tuple[FixedFamily, list[tuple[int, i
     family = published_named(args.task, args.data)
     count = None
     if args.n is not None:
-        wanted = _numbers(args.n, "n")
-        if len(wanted) != 1 or wanted[0] > len(family.lengths):
+        counts = _numbers(args.n, "n")
+        if len(counts) != 1 or counts[0] > len(family.lengths):
             raise ConfigError(
                 f"-n takes how many of the {len(family.lengths)} items of {family.name} to draw, not {args.n}",
                 option="n",
             )
-        count = wanted[0]
+        count = counts[0]
     return family, family.sample(count, args.seed)
 
 
@@ -118,12 +118,12 @@ def _cases(args: argparse.Namespace) -> tuple[Family, dict[int, int]]:
     family = load_cases(procedure, args.cases)
     count = len(family.cases)
     if args.n is not None:
-        wanted = _numbers(args.n, "n")
-        if len(wanted) != 1 or wanted[0] > count:
+        counts = _numbers(args.n, "n")
+        if len(counts) != 1 or counts[0] > count:
             raise ConfigError(
                 f"-n takes how many of the {count} cases in {args.cases} to run, not {args.n}", option="n"
             )
-        count = wanted[0]
+        count = counts[0]
     return family, {family.length: count}
 
 

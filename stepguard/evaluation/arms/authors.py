@@ -38,9 +38,9 @@ class AuthorsPrompt(Named):
         spoken = without_thinking(sent.text)
         scores = task.published.read(spoken if isinstance(spoken, str) else sent.text)
         solved = next(iter(scores.values())) == 1.0
-        made = outcome_of(self.name, task, [sent], _UNREAD)
-        status = "completed" if made.status == "no_answer" else made.status
+        outcome = outcome_of(self.name, task, [sent], _UNREAD)
+        status = "completed" if outcome.status == "no_answer" else outcome.status
         return replace(
-            made, status=status, right=solved, right_lenient=solved, authors=dict(scores),
+            outcome, status=status, right=solved, right_lenient=solved, authors=dict(scores),
             steps_judged=0, steps_right=0, trace_right=False, prefix=0,
         )  # fmt: skip

@@ -60,8 +60,8 @@ class Blind(Named):
             schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
         policy = Ladder.of(mine.repair) if isinstance(mine.repair, int) else mine.repair
         patient = replace(mine, repair=_Patient(policy))
-        made = await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
-        return replace(made, verified=False, silent_errors=0)  # a schedule vouches for nothing
+        outcome = await run_guarded(self.name, task, backend, patient, _Scheduled(schedule, task))
+        return replace(outcome, verified=False, silent_errors=0)  # a schedule vouches for nothing
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,9 +69,9 @@ class ByCode(Named):
         if answer is None and problem is None:
             problem = f"its program has no {task.procedure.answer}"
         reading = TranscriptReading(answer, answer, values, {}, {}, sound=False, proved=False)
-        made = outcome_of(self.name, task, [sent], reading)
-        status = made.status if made.status in ("error", "truncated") or problem is None else "no_answer"
-        return replace(made, status=status, stopped_at=problem)
+        outcome = outcome_of(self.name, task, [sent], reading)
+        status = outcome.status if outcome.status in ("error", "truncated") or problem is None else "no_answer"
+        return replace(outcome, status=status, stopped_at=problem)
 
 
 def _program_of(task: Task, text: str) -> Procedure:

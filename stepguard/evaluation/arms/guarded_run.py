@@ -110,11 +110,11 @@ async def run_guarded(
         run = guard.start(task.procedure, task.inputs)
         await _drive(run, backend, judging, Telemetry(run, [seen, *as_observers(options.observer)]))
         result = run.result()
-    made = _outcome(arm, task, result, time.monotonic() - started, observe=options.observe)
-    made = replace(made, served_by=served_by(seen.completions))
+    outcome = _outcome(arm, task, result, time.monotonic() - started, observe=options.observe)
+    outcome = replace(outcome, served_by=served_by(seen.completions))
     if options.observe:
-        return made
-    return replace(made, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
+        return outcome
+    return replace(outcome, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
 
 
 async def _drive(run: Run, backend: Backend, judging: ClaimChecker, telemetry: Telemetry) -> None:

@@ -68,8 +68,8 @@ class Primed(Named):
         if self.guarded:
             # Its first calls are to ask for what was planted and for nothing else.
             whole_segments = replace(options, segment=min(steps, len(half.planted)))
-            made = await run_guarded(self.name, task, _Offered(half, backend), whole_segments, only=half.rest)
-            return replace(made, steps_judged=made.claims, steps_right=made.claims - made.wrong_claims)
+            outcome = await run_guarded(self.name, task, _Offered(half, backend), whole_segments, only=half.rest)
+            return replace(outcome, steps_judged=outcome.claims, steps_right=outcome.claims - outcome.wrong_claims)
         plain = request_like(task.demonstration, task, options)
         ahead = f"Go on from {half.rest[0]}: write the remaining lines in the same way, and then the answer."
         turns = Message("assistant", half.text), Message("user", ahead)

@@ -176,7 +176,7 @@ def request_like(shown: Demonstration, task: Task, options: ArmOptions) -> Reque
     )
 
 
-def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptReading, *, chosen: int = -1) -> Outcome:
+def outcome_of(arm: str, task: Task, sent: Sequence[Sent], reading: TranscriptReading, *, chosen: int = -1) -> Outcome:
     """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent, `chosen` its place.
 
     A call that failed makes an error of the whole: with fewer chains it would be another arm.
@@ -188,22 +188,22 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], found: TranscriptRead
         status = "error"
     elif sent[chosen].cut:
         status = "truncated"
-    elif found.lenient is None or (found.strict is None and found.deviations.get("missing_answer")):
+    elif reading.lenient is None or (reading.strict is None and reading.deviations.get("missing_answer")):
         status = "no_answer"
-    right = found.right(task)
-    answered = {} if found.strict is None else {task.procedure.answer: found.strict}
+    right = reading.right(task)
+    answered = {} if reading.strict is None else {task.procedure.answer: reading.strict}
     return replace(
         base.nothing(arm, task, status=status, error=failure),
-        right=same(found.strict, task.answer),
-        right_lenient=same(found.lenient, task.answer),
+        right=same(reading.strict, task.answer),
+        right_lenient=same(reading.lenient, task.answer),
         trace_right=task.whole and all(right),
         steps_right=sum(right),
         **base.spent(usage, seconds),
-        deviations=dict(found.deviations),
+        deviations=dict(reading.deviations),
         texts=tuple(each.text for each in sent),
-        prefix=found.prefix(task),
-        slips=len(found.slips),
-        misdone=found.misdone,
+        prefix=reading.prefix(task),
+        slips=len(reading.slips),
+        misdone=reading.misdone,
         served_by=base.served_by(each.completion for each in sent),
-        authors=authors_scores(task, {**found.values, **answered}),
+        authors=authors_scores(task, {**reading.values, **answered}),
     )

@@ -57,13 +57,13 @@ _LIST: Final = re.compile(r"\AValues:\n.*?^(?=(?:Steps|Done before):$)", re.MULT
 _KEY: Final = re.compile(r'"s([0-9]+)"(?=\s*:)')
 
 
-def check_decision(given: object) -> None:
+def check_decision(decision: object) -> None:
     """Refuse what is no decision.
 
     Raises:
         ConfigError: it is none.
     """
-    check_one_of(given, DECISIONS, "without", optional=True)
+    check_one_of(decision, DECISIONS, "without", optional=True)
 
 
 def without_working(task: Task) -> Task:

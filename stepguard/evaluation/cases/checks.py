@@ -114,16 +114,16 @@ def _known_values(raw: RawCase, procedure: Procedure) -> dict[str, Value]:
             hint = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(types)}"
             raise refuse(raw.path, raw.line, f"{procedure.name} has no step {step[:40]!r}: {hint}")
         named.append((f"the right value of step {step!r}", step, value))
-    given: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for what, step, value in named:
         try:
-            found = types[step].accept(_file_value(value, types[step]))
+            value_read = types[step].accept(_file_value(value, types[step]))
         except ValueRefused as error:
             raise refuse(raw.path, raw.line, f"{what} is no {types[step]}: {error}; mend it") from error
-        if given.setdefault(step, found) != found:
-            first, second = (_short(types[step].write(each)) for each in (given[step], found))
+        if values.setdefault(step, value_read) != value_read:
+            first, second = (_short(types[step].write(each)) for each in (values[step], value_read))
             raise refuse(raw.path, raw.line, f"{step!r} is expected to be {first} and {second}; keep one")
-    return given
+    return values
 
 
 def _file_value(value: object, kind: ValueType) -> object:

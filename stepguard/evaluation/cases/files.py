@@ -146,13 +146,13 @@ def _case(data: object, path: Path, line: int) -> RawCase:
     return RawCase(path, line, cast(JsonObject, parts["inputs"]), cast(JsonObject, parts["steps"]), data)
 
 
-def _check_keys(data: JsonObject, what: str, known: Sequence[str] | None, path: Path, line: int) -> None:
+def _check_keys(data: JsonObject, what: str, allowed: Sequence[str] | None, path: Path, line: int) -> None:
     if data.repeated:
         raise refuse(path, line, f"{what}: {min(data.repeated)!r} stands twice; keep one")
     for key in data:
-        if known is not None and key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(known)}"
+        if allowed is not None and key not in allowed:
+            near = get_close_matches(key, allowed, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"use {', '.join(allowed)}"
             raise refuse(path, line, f"{what} has no {key[:40]!r}: {hint}")
 
 

@@ -282,9 +282,9 @@ class TaskDraft:
         return {"depth": depth[self.lines[-1].step.id], "look_back": look_back}
 
 
-def work_through(lines: Sequence[Line], given: Mapping[str, Value]) -> dict[str, Value]:
+def work_through(lines: Sequence[Line], inputs: Mapping[str, Value]) -> dict[str, Value]:
     """The value of every line, each computed from those before it."""
-    state = dict(given)
+    state = dict(inputs)
     for line in lines:
         state[line.step.id] = line.solve(state)
     return {line.step.id: state[line.step.id] for line in lines}

@@ -144,10 +144,14 @@ class EndpointModel(ModelAPI):  # type: ignore[misc, unused-ignore]
         return RetryDecision.no()
 
 
-def _message(given: ChatMessage) -> Message:
-    if given.role not in ("system", "user", "assistant") or any(each.type != "text" for each in given.content_list):
-        raise ConfigError(f"models called stepguard/... are sent text only, not a {given.role} message with more")
-    return Message(given.role, given.text)
+def _message(chat_message: ChatMessage) -> Message:
+    if chat_message.role not in ("system", "user", "assistant") or any(
+        each.type != "text" for each in chat_message.content_list
+    ):
+        raise ConfigError(
+            f"models called stepguard/... are sent text only, not a {chat_message.role} message with more"
+        )
+    return Message(chat_message.role, chat_message.text)
 
 
 # The form of a reply

@@ -295,16 +295,16 @@ def _check_loop() -> None:
         raise ConfigError("stepguard's arms run on asyncio: leave INSPECT_ASYNC_BACKEND=trio out") from None
 
 
-def _joined(given: str | Sequence[str]) -> str:
-    return given if isinstance(given, str) else ",".join(map(str, given))
+def _joined(names: str | Sequence[str]) -> str:
+    return names if isinstance(names, str) else ",".join(map(str, names))
 
 
-def _numbers(given: str | int | Sequence[str | int], option: str) -> list[int]:
-    pieces = str(given).split(",") if isinstance(given, str | int) else given
+def _numbers(items: str | int | Sequence[str | int], option: str) -> list[int]:
+    pieces = str(items).split(",") if isinstance(items, str | int) else items
     try:
         numbers = [int(str(piece)) for piece in pieces]
     except (TypeError, ValueError):
         numbers = []
     if not numbers or min(numbers) < 1:
-        raise ConfigError(f"{option} takes whole numbers above 0, separated by commas, not {given!r}", option=option)
+        raise ConfigError(f"{option} takes whole numbers above 0, separated by commas, not {items!r}", option=option)
     return numbers

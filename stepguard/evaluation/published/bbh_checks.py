@@ -84,10 +84,10 @@ def moved(end: Value, values: Values, move: str, before: str) -> bool:
     return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
 
 
-def counted(claimed: Value, values: Values, piece: str, wanted: str) -> bool:
+def counted(claimed: Value, values: Values, piece: str, kind: str) -> bool:
     """Whether a number is how many things of a kind a piece of the list names."""
     number, thing = piece.split(" ", 1)
-    return claimed == (_WORDS[number] if wanted in ("objects", kind_of_thing(thing)) else 0)
+    return claimed == (_WORDS[number] if kind in ("objects", kind_of_thing(thing)) else 0)
 
 
 def _thing_of(value: Value, who: str) -> Value:

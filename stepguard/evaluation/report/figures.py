@@ -53,9 +53,9 @@ class Cell:
         """How many programs were run."""
         return len(self.outcomes)
 
-    def count(self, what: Callable[[Outcome], bool]) -> int:
+    def count(self, holds: Callable[[Outcome], bool]) -> int:
         """How many outcomes are so."""
-        return sum(map(what, self.outcomes))
+        return sum(map(holds, self.outcomes))
 
     @property
     def traced(self) -> bool:

@@ -87,20 +87,20 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
     )
     entries = read_entries(attempt.text or "") or {}
     steps = {step.id: step for step in again.task.procedure.steps}
-    taken = _committed(attempt, [steps[name] for name in asked])
+    committed = _committed(attempt, [steps[name] for name in asked])
     rows = [
         tag(
             "tr",
             tag("th", name, scope="row", class_="mono", role="rowheader"),
             tag("td", _step_text(steps[name]), class_="mono asked", role="cell"),
             tag("td", cut(entries.get(name, ""), _LINE), class_="mono", role="cell"),
-            tag("td", _judged(attempt, name, accepted=name in taken), role="cell"),
+            tag("td", _judged(attempt, name, accepted=name in committed), role="cell"),
             role="row",
         )
         for name in asked
     ]
     heads = [tag("th", text, scope="col", role="columnheader") for text in ("step", "asked", "reply", "judged")]
-    others = [each for each in attempt.deviations if each.step not in asked]
+    elsewhere = [each for each in attempt.deviations if each.step not in asked]
     request = again.requests[attempt.number - 1] if attempt.number <= len(again.requests) else None
     return tag(
         "details",
@@ -112,7 +112,7 @@ def _attempt(attempt: Attempt, again: Replay) -> Html:
             tag("tbody", rows, role="rowgroup"),
             role="table",
         ),
-        [tag("p", f"{_NO} {other.kind}: {cut(other.reason, _LINE)}", class_="bad-text") for other in others],
+        [tag("p", f"{_NO} {other.kind}: {cut(other.reason, _LINE)}", class_="bad-text") for other in elsewhere],
         tag("p", cut(attempt.error, _LINE), class_="bad-text") if attempt.error else None,
         tag("details", tag("summary", "request and reply as they were"), _messages(request), _raw(attempt.text or "")),
         class_="attempt" if accepted else "attempt bad",

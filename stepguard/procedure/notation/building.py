@@ -113,7 +113,7 @@ def build(
     return made
 
 
-def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
+def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
     """The procedure, checked as a whole; a complaint names the line of the statement that it is about.
 
     Args:
@@ -125,40 +125,40 @@ def finish(made: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         ProcedureError: the nodes do not make a procedure.
     """
     options: dict[str, Any] = {
-        "inputs": tuple(made.inputs.values()),
-        "name": unnamed if made.name is None else made.name,
+        "inputs": tuple(parsed.inputs.values()),
+        "name": unnamed if parsed.name is None else parsed.name,
     }
-    options |= {"tables": tuple(made.tables.values())} if made.tables else {}
-    options["records"] = tuple(record for name, record in made.records.items() if name not in made.inherited)
-    if made.answer is not None:
-        options["answer"] = made.answer.name if type(made.answer) is Name else made.answer
-    if not all(isinstance(statement, Step) for statement in made.body):
-        check_flow(tuple(made.body), made.inputs.values(), None, made.tables, made.lines)
+    options |= {"tables": tuple(parsed.tables.values())} if parsed.tables else {}
+    options["records"] = tuple(record for name, record in parsed.records.items() if name not in parsed.inherited)
+    if parsed.answer is not None:
+        options["answer"] = parsed.answer.name if type(parsed.answer) is Name else parsed.answer
+    if not all(isinstance(statement, Step) for statement in parsed.body):
+        check_flow(tuple(parsed.body), parsed.inputs.values(), None, parsed.tables, parsed.lines)
     try:
-        body: Any = made.body
+        body: Any = parsed.body
         return Procedure(body, **options, **host)
     except ProcedureError as error:
         if error.line is not None:
             raise
-        raise ProcedureError(error.message, line=_line_of(made, error), step=error.step) from error
+        raise ProcedureError(error.message, line=_line_of(parsed, error), step=error.step) from error
 
 
 def _cell(text: str) -> str:
     return str(json.loads(text)) if text.startswith('"') else text
 
 
-def _line_of(made: ParsedProcedure, error: ProcedureError) -> int:
+def _line_of(parsed: ParsedProcedure, error: ProcedureError) -> int:
     """Where a complaint belongs: the one step it names, the first that cannot stand where it does, or the answer."""
-    steps = [each for each in made.body if isinstance(each, Step)]
+    steps = [each for each in parsed.body if isinstance(each, Step)]
     own = [step for step in steps if step.id == error.step]
     if len(own) == 1:
-        return made.lines[id(own[0])]
-    names = set(made.inputs)
+        return parsed.lines[id(own[0])]
+    names = set(parsed.inputs)
     for step in steps:
         if step.id in names or not names.issuperset(step.reads):
-            return made.lines[id(step)]
+            return parsed.lines[id(step)]
         names.add(step.id)
-    return made.answer_line or made.lines[id(made.body[-1])]
+    return parsed.answer_line or parsed.lines[id(parsed.body[-1])]
 
 
 class ProcedureBuilder:

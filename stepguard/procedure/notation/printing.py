@@ -105,14 +105,14 @@ def _last(body: Body) -> str:
     return last.id if isinstance(last, Step | ProcedureCall) else ""
 
 
-def _identifier(name: str, taken: set[str]) -> str:
+def _identifier(name: str, reserved: set[str]) -> str:
     base = re.sub(r"[^A-Za-z0-9_]+", "_", name).strip("_") or "procedure"
     base = base if not base[0].isdigit() else f"p_{base}"
-    found, number = base, 1
-    while found in taken:
+    identifier, number = base, 1
+    while identifier in reserved:
         number += 1
-        found = f"{base}_{number}"
-    return found
+        identifier = f"{base}_{number}"
+    return identifier
 
 
 def _input(declared: Input) -> str:

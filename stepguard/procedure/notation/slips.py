@@ -245,13 +245,15 @@ def explain_place(
     column = error.column if isinstance(error.column, int) and error.column > 0 else 1
     allowed = _allowed(error)
     if isinstance(error, UnexpectedToken):
-        found = "the end of the line" if token is None or token.type in ("_NL", "$END", "_DEDENT") else repr(str(token))
+        token_text = (
+            "the end of the line" if token is None or token.type in ("_NL", "$END", "_DEDENT") else repr(str(token))
+        )
     else:
-        found = repr(raw[column - 1 : column])
-    if ("SIGN" in allowed and found.strip("'").isidentifier()) or found[1:2].isdigit():
-        near = get_close_matches(found.strip("'"), ("and", "or", "not", "in", "if", "else", "check"), n=1)
+        token_text = repr(raw[column - 1 : column])
+    if ("SIGN" in allowed and token_text.strip("'").isidentifier()) or token_text[1:2].isdigit():
+        near = get_close_matches(token_text.strip("'"), ("and", "or", "not", "in", "if", "else", "check"), n=1)
         hint = f" (did you mean `{near[0]}`?)" if near else ": write multiplication with *, and words in quotes"
-        return f"{found} is not expected here in {shown}{hint}"
-    wanted = [words for names, words in expected if names <= allowed]
-    tail = f": {' or '.join(wanted[:4])} may stand here" if wanted else ""
-    return f"{found} at column {column} of {shown} is not expected{tail}"
+        return f"{token_text} is not expected here in {shown}{hint}"
+    alternatives = [words for names, words in expected if names <= allowed]
+    tail = f": {' or '.join(alternatives[:4])} may stand here" if alternatives else ""
+    return f"{token_text} at column {column} of {shown} is not expected{tail}"

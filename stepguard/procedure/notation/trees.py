@@ -267,10 +267,10 @@ class Trees(Transformer[Token, Any]):
 
     def operation(self, children: list[Any]) -> Content:
         word, name, *arguments, words = children
-        given = tuple(argument for argument in arguments if argument is not None)
-        _check_once([key for key, _ in given], "argument", word)
+        present = tuple(argument for argument in arguments if argument is not None)
+        _check_once([key for key, _ in present], "argument", word)
         described = None if words is None else unquote(words)
-        return Content(str(word), operation=str(name), arguments=given, words=described)  # type: ignore[arg-type]
+        return Content(str(word), operation=str(name), arguments=present, words=described)  # type: ignore[arg-type]
 
     def argument(self, children: list[Any]) -> tuple[str, Expression]:
         return str(children[0]), children[1]
@@ -282,11 +282,11 @@ class Trees(Transformer[Token, Any]):
         return tuple(children[1:])
 
     def check(self, children: list[Any]) -> CheckCall:
-        name, *given = children
-        options = tuple((str(each[0]), each[1]) for each in given if type(each) is tuple)
+        name, *values = children
+        options = tuple((str(each[0]), each[1]) for each in values if type(each) is tuple)
         _check_once([key for key, _ in options], "option", name)
         return CheckCall(
-            str(name), tuple(each for each in given if each is not None and type(each) is not tuple), options
+            str(name), tuple(each for each in values if each is not None and type(each) is not tuple), options
         )
 
     def check_option(self, children: list[Any]) -> tuple[Token, Expression]:
