@@ -2,6 +2,7 @@
 
     python benchmarks/ledger.py                                     # 2,000 steps, 50 runs at a time, 500 procedures
     python benchmarks/ledger.py --steps 100000 --runs 1000 --procedures 100000 --workers 1,2,4 --repeat 3
+    python benchmarks/ledger.py --steps 0 --procedures 2000 --workers 1,2,4   # what more workers give, and nothing else
 
 The same chain of sums is run on a model that answers at once and rightly, without a ledger, with one, and with one
 that syncs the disk for each segment. `step_ms` is the processor time that a step takes more than without, `wall_ms`
@@ -9,7 +10,10 @@ the time by the clock, waiting for the disk included. `resume_s` is how long run
 which every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into
 one file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each
 with a part of the rows, all into one file, which syncs, and `workers N cpu_ms` the processor time that each of them
-takes in its process: as many processors as there are, over that, is what so many workers can do. `write_ms` is the
+takes in its process: as many processors as there are, over that, is what so many workers can do. `bare N` is the same
+without a ledger, run right before, and so what the cores of the machine give; `workers N gain` and `bare N gain` are
+how many times as much N processes carry out as one does, and `workers N of bare` the first over the second: 1 is as
+linear as the machine, whatever else runs on it. `... busy` is how many cores they kept busy. `write_ms` is the
 processor time for which one short procedure has the file for itself: 1,000 / that of them in a second is what any
 number of workers can do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the
 least, the middle and the most of the repetitions.
@@ -94,24 +98,24 @@ def _together(path: Path | None, count: int) -> float:
     return time.perf_counter() - started
 
 
-def _work(path: Path, worker: int, count: int, ready: Any, start: Any, spent: Any) -> None:
+def _work(path: Path | None, worker: int, count: int, ready: Any, start: Any, spent: Any) -> None:
     procedure, guard = _short(), Guard(_Right(), segment=5, ledger=path)
     ready.release()
     start.wait()
     rows, began = ({"x": number} for number in range(count)), time.process_time()
-    assert all(
-        row.status == "verified" for row in guard.map(procedure, rows, concurrency=_AT_A_TIME, run_id=f"w{worker}")
-    )
+    name = None if path is None else f"w{worker}"
+    assert all(row.status == "verified" for row in guard.map(procedure, rows, concurrency=_AT_A_TIME, run_id=name))
     with spent.get_lock():
         spent.value += time.process_time() - began
 
 
-def _shared(path: Path, workers: int, procedures: int) -> tuple[float, float]:
+def _shared(path: Path | None, workers: int, procedures: int) -> tuple[float, float]:
     """Procedures a second by several processes, from when all are there, and the processor time of one in ms."""
     context = multiprocessing.get_context("spawn")
     ready, start, spent = context.Semaphore(0), context.Event(), context.Value("d", 0.0)
     count = procedures // workers
-    Ledger(path).close()
+    if path is not None:
+        Ledger(path).close()
     running = [context.Process(target=_work, args=(path, each, count, ready, start, spent)) for each in range(workers)]
     for process in running:
         process.start()
@@ -176,10 +180,22 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, float]:
         figures["verify_s"] = time.perf_counter() - started
     figures["runs_s"] = _together(folder / "many.db", options.runs)
     figures["bare_runs_s"] = _together(None, options.runs)
+    return figures
+
+
+def measure_workers(options: argparse.Namespace, folder: Path) -> dict[str, float]:
+    """The figures of one repetition that are about several processes."""
+    figures = dict[str, float]()
     figures["write_ms"], figures["sync_ms"] = _waited(folder / "alone.db")
     for workers in options.workers:
-        rate, cpu = _shared(folder / f"by{workers}.db", workers, options.procedures)
-        figures[f"workers {workers}"], figures[f"workers {workers} cpu_ms"] = rate, cpu
+        for name, path in ((f"bare {workers}", None), (f"workers {workers}", folder / f"by{workers}.db")):
+            rate, cpu = _shared(path, workers, options.procedures)
+            figures |= {name: rate, f"{name} cpu_ms": cpu, f"{name} busy": rate * cpu / 1e3}
+    least = min(options.workers)
+    for workers in set(options.workers) - {least}:
+        gains = [figures[f"{name} {workers}"] / figures[f"{name} {least}"] for name in ("bare", "workers")]
+        figures[f"bare {workers} gain"], figures[f"workers {workers} gain"] = gains
+        figures[f"workers {workers} of bare"] = gains[1] / gains[0]
     return figures
 
 
@@ -190,6 +206,7 @@ def _spread(values: Sequence[float]) -> list[float]:
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    # 0 steps, or procedures, leave that part out
     for name, default in (("steps", 2_000), ("runs", 50), ("procedures", 500), ("segment", 10), ("repeat", 1)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument(
@@ -199,7 +216,8 @@ def main() -> None:
     repetitions = []
     for _ in range(options.repeat):
         with tempfile.TemporaryDirectory() as folder:
-            repetitions.append(measure(options, Path(folder)))
+            alone = measure(options, Path(folder)) if options.steps else {}
+            repetitions.append({**alone, **(measure_workers(options, Path(folder)) if options.procedures else {})})
         print({name: float(f"{value:.3g}") for name, value in repetitions[-1].items()}, file=sys.stderr, flush=True)
     figures = {name: _spread([each[name] for each in repetitions]) for name in repetitions[0]}
     print(json.dumps({**vars(options), **figures}))

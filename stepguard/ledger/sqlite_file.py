@@ -22,6 +22,8 @@ from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SharedWrites, Trans
 _APPLICATION: Final = 0x5374_4C67
 _LONG: Final = 16 * 2**20
 """Bytes of a log that is brought into the file."""
+_FIRST_PAUSE: Final = 0.0001
+_LONGEST_PAUSE: Final = 0.005
 _sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
 _REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full: make room, and run again with the same run_id",
@@ -143,7 +145,7 @@ class LedgerFile:
                     "lost; open it again"
                 )
             self._check_synced()
-            self._connection.execute("begin immediate")
+            self._begin()
             try:
                 yield Transaction(self._connection)
                 self._connection.execute("commit")
@@ -153,6 +155,26 @@ class LedgerFile:
                     self._connection.execute("rollback")
                 raise
             self._shorten_log()
+
+    def _begin(self) -> None:
+        """Begin to write once nobody else does. SQLite itself would look again after 1, 2, 5, 10, ... 100 ms, for which
+        the file is free and the cores are idle: a transaction takes a fraction of the first of them.
+        """
+        until, pause = time.monotonic() + BUSY_SECONDS, _FIRST_PAUSE
+        self._connection.execute("pragma busy_timeout = 0")
+        try:
+            while True:
+                try:
+                    self._connection.execute("begin immediate")
+                except sqlite3.OperationalError as error:
+                    if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:
+                        raise
+                else:
+                    return
+                time.sleep(pause)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+        finally:
+            self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
     def _shorten_log(self) -> None:
         """Bring a long log into the file. SQLite's own way would not come to its end while other processes write."""

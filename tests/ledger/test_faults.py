@@ -221,15 +221,15 @@ def test_nothing_is_written_behind_the_end(tmp_path: Path, monkeypatch: pytest.M
     assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
 
 
-def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path) -> None:
+def test_a_locked_file_is_waited_for_and_then_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program that holds the file is waited for; where it does not let go, that is said."""
     ledger = Ledger(tmp_path / "runs.db")
     other = sqlite3.connect(tmp_path / "runs.db", isolation_level=None, check_same_thread=False)
     other.execute("begin immediate")
-    ledger.file.read("pragma busy_timeout = 50")
-    with pytest.raises(LedgerError, match="another program has locked it"):
-        Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
-    ledger.file.read("pragma busy_timeout = 20000")
+    with monkeypatch.context() as short:
+        short.setattr("stepguard.ledger.sqlite_file.BUSY_SECONDS", 0.05)
+        with pytest.raises(LedgerError, match="another program has locked it"):
+            Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
     timer = threading.Timer(0.1, lambda: other.execute("rollback"))
     timer.start()
     assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
@@ -487,7 +487,7 @@ def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
         Guard(SURE, ledger=path).run(procedure, {"letter": "x", "x": 1}, run_id="case 1")
 
 
-def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path) -> None:
+def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where somebody reads the file, what was erased still stands in it: that is said, and erasing again ends it."""
     path = tmp_path / "runs.db"
     procedure = Procedure.parse("inputs: letter: text, grauzahn\nn = grauzahn + 1")
@@ -496,9 +496,10 @@ def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path) -> None:
     reader.execute("begin")
     reader.execute("select * from runs").fetchall()
     with Ledger(path) as ledger:
-        ledger.file.read("pragma busy_timeout = 50")
-        with pytest.raises(LedgerError, match="another program is reading the ledger"):
-            ledger.erase(["case 1"])
+        with monkeypatch.context() as short:
+            short.setattr("stepguard.ledger.sqlite_file.BUSY_SECONDS", 0.05)
+            with pytest.raises(LedgerError, match="another program is reading the ledger"):
+                ledger.erase(["case 1"])
         reader.close()
         assert ledger.erase(["case 1"]) == 0
         for file in tmp_path.iterdir():
