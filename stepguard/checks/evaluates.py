@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Verdict
-from stepguard.errors import EvaluationError, ValueRefused
+from stepguard.errors import EvaluationError
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.terms import variables_in
@@ -34,12 +34,23 @@ class Evaluates(BuiltCheck):
         """The variables in the expression."""
         return variables_in(self.expression)
 
+    def precondition(self, step: Step, values: Mapping[str, Value]) -> Verdict | None:
+        """The verdict on every claim where the expression has no value of the step's type; None where it has one."""
+        expected = self._expected(step, values)
+        return expected if isinstance(expected, Verdict) else None
+
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        text = format_expression(self.expression)
-        try:
-            expected = step.type.accept(evaluate_term(self.expression, values, {}))
-        except (EvaluationError, ValueRefused) as error:
-            return self._undecided(f"{text} has no value of type {step.type}: {error}", retry=False)
+        expected = self._expected(step, values)
+        if isinstance(expected, Verdict):
+            return expected
         if values[step.id] == expected:
             return self._pass(strength="proved")
+        text = format_expression(self.expression)
         return self._fail(f"{text} is {show_value(expected)}, not {show_value(values[step.id])}")
+
+    def _expected(self, step: Step, values: Mapping[str, Value]) -> Value | Verdict:
+        try:
+            return step.type.convert(evaluate_term(self.expression, values, {}))
+        except EvaluationError as error:
+            text = format_expression(self.expression)
+            return self._undecided(f"{text} has no value of type {step.type}: {error}", retry=False)

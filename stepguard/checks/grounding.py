@@ -271,8 +271,8 @@ class Grounded(BuiltCheck):
     ) -> Iterator[Span]:
         if kind.numeric:
             unit = "%" if kind.kind == "percent" else kind.currency
-            number = cast(Exact, to_exact(value))
-            return self._numbers(number, unit, document, wanted)
+            spans = self._numbers(cast(Exact, to_exact(value)), unit, document, wanted)
+            return (span for span in spans if self._is_clear(kind, document[slice(*span)]))
         if kind.kind == "date":
             return (each for each, day in self._dates(document) if day == value)
         if kind.kind in MEASURES:
@@ -302,6 +302,10 @@ class Grounded(BuiltCheck):
             layout = layout or _Layout(text)
             if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
+
+    def _is_clear(self, kind: ValueType, written: str) -> bool:
+        """Whether a number of a document can be read in one way: not 1.000 of what has fewer places."""
+        return self.decimal == "," or not kind.may_group(written)
 
     def _names(self, text: str, words: Words) -> Iterator[Span]:
         name = text.strip(_AROUND)
@@ -387,6 +391,7 @@ class _Search:
             (each.start, each.end)
             for each in near
             if _is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
+            and self._check._is_clear(kind, self.text[each.start : each.end])
         ]
 
 

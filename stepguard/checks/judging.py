@@ -65,11 +65,15 @@ def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
     undefined = check_defined(step, values)
     if undefined is not None:
         return undefined
-    conditions = [check for check in step.checks if isinstance(check, Requires)]
-    if not conditions:
-        return None
-    known = _as_written(step, values) if step.origin is not None else values
-    return next((verdict for check in conditions if (verdict := check.precondition(known)) is not None), None)
+    for check in step.checks:
+        verdict = None
+        if isinstance(check, Evaluates):
+            verdict = check.precondition(step, values)
+        elif isinstance(check, Requires):
+            verdict = check.precondition(_as_written(step, values) if step.origin is not None else values)
+        if verdict is not None:
+            return verdict
+    return None
 
 
 def judge_claims(

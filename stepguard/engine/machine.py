@@ -282,7 +282,9 @@ class Engine:
     def result(self) -> Result:
         """The outcome so far; final when `done`."""
         schedule, history, stop = self._schedule, self._history, self._ending.stop
-        status = _STATUS[history.strength]
+        nothing_to_do = schedule.finished and not schedule.completed and not self._settings.observe
+        strength: Strength = "proved" if nothing_to_do else history.strength
+        status = _STATUS[strength]
         problem: Problem | None = None
         if stop is not None:
             status, problem = stop.status, stop.problem
@@ -303,7 +305,7 @@ class Engine:
             run_id=self.run_id,
             completed=schedule.completed,
             total=schedule.source.known,
-            strength=history.strength,
+            strength=strength,
             weak=history.weak,
             assisted=history.assisted,
             profile=self._learning.profile,

@@ -10,8 +10,6 @@ from stepguard.core.deadlines import Overrun, awaited, awithin, gave_up, within
 from stepguard.engine.actions import Act, Failed, Performed
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.value_types import ValueType
-from stepguard.language.values import Value
 from stepguard.procedure.operations import KEY, WrongResult
 
 
@@ -58,13 +56,9 @@ def _by_code(action: Act) -> Performed | Failed:
     step = action.step
     assert step.expression is not None
     try:
-        return Performed(action.id, _of_type(step.type, evaluate_term(step.expression, action.values, {})))
-    except (EvaluationError, ValueRefused) as error:
+        return Performed(action.id, step.type.convert(evaluate_term(step.expression, action.values, {})))
+    except EvaluationError as error:
         return Failed(action.id, error)
-
-
-def _of_type(kind: ValueType, value: Value) -> Value:
-    return kind.convert(value) if kind.scalar else kind.accept(value)
 
 
 def _arguments(action: Act) -> dict[str, object]:

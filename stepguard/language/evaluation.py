@@ -153,7 +153,7 @@ class Evaluation:
             case Compare():
                 return self.compare(tree)
             case Logic(operator, operands):
-                truths = [self.truth(each) for each in operands]
+                truths = map(self.truth, operands)  # no further than they are needed: `n > 0 and total / n > 5`
                 return all(truths) if operator == "and" else any(truths)
             case Not(operand):
                 return not self.truth(operand)

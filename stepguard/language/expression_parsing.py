@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ExpressionError
+from stepguard.language.currencies import SIGNS
 from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import (
     FUNCTIONS,
@@ -50,7 +51,7 @@ _GROUPED = lazy_pattern(
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
 _POINTS: Final = lazy_pattern("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
-_GOES_ON: Final = lazy_pattern(r"(?:if|else|and|or|in|for|where|unless|only)\b")
+_GOES_ON: Final = lazy_pattern(r"(?:if|else|and|or|in|for|where|unless|only|to)\b")
 """Words of the language that a value may stand in front of."""
 _OPERAND: Final = lazy_pattern(r"[\w.(\[]")
 _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
@@ -155,7 +156,9 @@ class _Parser:
             if found is None:
                 at += len(plain[at:]) - len(plain[at:].lstrip())
                 sign = self.text[at : at + 1]
-                raise self._error(_no_choice(sign) if sign == "?" else f"{sign!r} is not allowed in an expression", at)
+                remedy = ": write an amount of money as `5 EUR`" if sign in SIGNS else ""
+                refusal = f"{sign!r} is not allowed in an expression{remedy}"
+                raise self._error(_no_choice(sign) if sign == "?" else refusal, at)
             kind = cast(str, found.lastgroup)
             token, start = found[kind], found.start(kind)
             if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
@@ -266,7 +269,7 @@ class _Parser:
         tree = self._power()
         if not negative:
             return tree
-        return Number(-tree.value) if type(tree) is Number else Negate(tree)
+        return tree.negated if type(tree) is Number else Negate(tree)
 
     def _power(self) -> Expression:
         base = self._atom()
@@ -287,7 +290,7 @@ class _Parser:
         kind, found, position = self.tokens[self.at]
         if kind == "number":
             self.at += 1
-            return Number(self._number(found, position))
+            return Number(self._number(found, position), found.endswith("%"))
         if kind == "name" and found not in (_WORDS if self.commas_separate else _KEYWORDS):
             self.at += 1
             if found not in FUNCTIONS:

@@ -23,10 +23,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final
 
-from stepguard.language.digits import Exact, format_exact
+from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.values import Rounding
 
 FUNCTIONS: Final[dict[str, int | None]] = {
@@ -48,9 +49,15 @@ RESERVED: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """A literal."""
+    """A literal; `percent`: it was written as a percentage, ``5%``, which says no more than its value does."""
 
     value: Exact
+    percent: bool = field(default=False, compare=False, repr=False)
+
+    @property
+    def negated(self) -> Number:
+        """The same with the other sign."""
+        return Number(-self.value, self.percent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +236,13 @@ def format_expression(tree: Expression) -> str:
         case Call(function, arguments, mode):
             shown = [format_expression(argument) for argument in arguments]
             return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+
+
+def format_value(tree: Expression) -> str:
+    """As `format_expression`, of what is a value by itself: a percentage keeps its sign."""
+    if type(tree) is Number and tree.percent:
+        return f"{format_exact(exact(Fraction(tree.value) * 100))}%"
+    return format_expression(tree)
 
 
 def _side(node: Expression) -> str:

@@ -18,6 +18,7 @@ from stepguard.language.value_types import ValueType
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _TIME: Final = re.compile(r"[0-9]{1,2}:[0-9]{2}(?::[0-9]{2})?")
 _MONEY: Final = re.compile(r"(?P<number>[0-9][0-9,]*(?:\.[0-9]+)?) (?P<code>[A-Z]{3})")
+_THOUSANDS: Final = re.compile(r"[1-9][0-9]{0,2}\.[0-9]{3} ")
 # Before durations: months and years have no fixed length.
 _CALENDAR: Final = re.compile(r"\b(?:months?|years?|(?:working|business) days?)\b", re.IGNORECASE)
 
@@ -42,6 +43,8 @@ def read_literal(text: str) -> LiteralTerm:
             return LiteralTerm(read_time(plain), plain)
         if money is not None and money["code"] in CODES:
             kind = ValueType(kind="money", currency=money["code"])
+            if (kind.places or 0) < 3 and _THOUSANDS.match(plain):
+                raise ValueRefused("its point may group thousands: leave it out, or write another place", text=plain)
             # More places than the currency has are kept: 0.015 EUR a minute.
             return LiteralTerm(exact(read_numeral(money["number"]).value), plain, kind)
         if _CALENDAR.search(plain):

@@ -57,6 +57,9 @@ _RANGE: Final = re.compile(
     rf"|{_BELOW} (?P<less>\S.*)|(?:up to|at most) (?P<most>\S.*)",
     re.IGNORECASE,
 )
+_RANGE_FORMS: Final = "`0 to 5`, `over 5 to 30`, `over 30`, `at least 18`, `under 18` or `up to 18`"
+_QUOTED: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"')
+_SPLIT_NUMBER: Final = re.compile(r"[0-9](?:,[0-9]{3})+(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,6 +270,8 @@ class Table:
         if len(row) != len(self.keys) + 1:
             columns = ", ".join([*(key for key, _ in self.keys), "value"])
             wanted = f"{len(row)} parts instead of {len(self.keys) + 1} ({columns}; `{OTHERWISE}` may be any key)"
+            if _SPLIT_NUMBER.search(",".join(str(part).strip() for part in row)):
+                wanted += ": leave the comma that groups digits out"
             raise ProcedureError(f"table {self.name!r}, row {number}: {wanted}")
         *given, value = row
         branch, shown = self._root, list[str]()
@@ -296,11 +301,16 @@ def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
         text = " ".join(given.split())
         if text.lower() == OTHERWISE:
             return None, OTHERWISE
+        if _QUOTED.fullmatch(given.strip()):
+            text = str(json.loads(given.strip()))
         if kind.kind in _ORDERED and (match := _RANGE.fullmatch(text)) is not None:
             return _read_range(kind, match, text), text
-        if kind.kind == "text" and len(text) > 1 and text[0] == text[-1] == '"':
-            text = str(json.loads(text))
-        value = kind.read(text)
+        try:
+            value = kind.read(text)
+        except ValueRefused as error:
+            if kind.kind not in _ORDERED:
+                raise
+            raise ValueRefused(f"{error.reason}; a range is {_RANGE_FORMS}", text=text) from None
     else:
         value = kind.accept(given)
     written = kind.write(value)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeGuard
 
-from stepguard.language.expressions import Chain, Expression, Name, format_expression, parts_of, walk
+from stepguard.language.expressions import Chain, Expression, Name, format_expression, format_value, parts_of, walk
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
@@ -120,8 +120,8 @@ class Choice(Operand):
     otherwise: Expression
 
     def __post_init__(self) -> None:
-        then, condition, otherwise = map(format_expression, (self.then, self.condition, self.otherwise))
-        _set_name(self, f"({then} if {condition} else {otherwise})")
+        then, otherwise = format_value(self.then), format_value(self.otherwise)
+        _set_name(self, f"({then} if {format_expression(self.condition)} else {otherwise})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ percentage, ``28%`` or ``28``; 0.28 would be read as 0.28%. An input is given as
 because a bare number could be meant either way.
 
 Money. An amount may be written with its currency or without any; another currency is refused, never converted.
+Where the type has fewer than three places, ``1.000`` is refused: it may be one or a thousand.
 ``$`` stands for every dollar and peso, ``¥`` for yen and yuan.
 
 Quantities. The unit is written with the number, or another one that converts to it. A unit of one's own stands in
@@ -44,6 +45,7 @@ of at most 10%. The value that was claimed is what later steps read, and the ver
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
@@ -102,6 +104,7 @@ _MAX_PLACES: Final = 100  # rounding works on integers of so many digits
 _MAX_DEPTH: Final = 8
 """How deep lists and records may be nested in each other."""
 _TOO_LARGE: Final = 10**MAX_DIGITS
+_THOUSANDS: Final = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}\.[0-9]{2}0(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,6 +258,14 @@ class ValueType:
             return None if None in parts else prod(filter(None, parts))
         return 2 if self.kind == "boolean" else len(self.options) or None
 
+    def may_group(self, text: str) -> bool:
+        """Whether a point in a text could group thousands: three digits follow, and this type has fewer places.
+
+        Only where the last of them is 0; any other is a place too many already.
+        """
+        fewer = self.kind == "integer" or (self.places is not None and self.places < 3)
+        return fewer and _THOUSANDS.search(text) is not None
+
     def convert(self, value: Value) -> Value:
         """The value of an evaluated expression as this type, rounded where the type declares it.
 
@@ -301,6 +312,8 @@ class ValueType:
             return text
         if self.structured:
             return read_structure(self, text, order=order)
+        if self.may_group(text):
+            raise ValueRefused("a decimal point, or one that groups thousands? leave it out, or the last 0", text=text)
         if self.kind in MEASURES:
             return read_measure(self, text, order=order)
         if self.kind == "boolean":
@@ -360,7 +373,8 @@ class ValueType:
         if self.kind == "percent":
             raise ValueRefused("it could be meant as a ratio: give a percentage as text such as '5%'", text=str(value))
         if isinstance(value, float | Decimal):
-            return self.read(str(value) if isinstance(value, Decimal) else repr(float(value)))
+            written = str(value) if isinstance(value, Decimal) else repr(float(value))
+            return self._exactly(read_numeral(written).value, written)
         if not isinstance(value, int | Fraction):
             raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
         number = exact(Fraction(value))

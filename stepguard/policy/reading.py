@@ -40,8 +40,6 @@ _ALIKE: Final = {
     **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"), **dict.fromkeys((0x2018, 0x2019, 0x2BC), "'"), 0x2800: None,
 }  # fmt: skip
 """Dashes, apostrophes and blanks that a reader takes for the plain ones, and NFKC leaves as they are."""
-_THOUSANDS: Final = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}\.[0-9]{3}(?![0-9])")
-"""Whether 1.000 is one or a thousand nobody can tell where the unit has fewer places."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _MAX_POWER: Final = 30
 """A number of ten to this power, or to as little, is no amount of anything."""
@@ -301,7 +299,7 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
                 return str(given) if str(given).isdecimal() else None
             if not kind.numeric or kind.kind == "percent":
                 return None
-            return kind.accept(number)
+            return kind.accept(Decimal(number))
         if isinstance(given, datetime):
             return None
         if kind.kind == "text":
@@ -311,8 +309,7 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
         if isinstance(given, bool):
             return given if kind.kind == "boolean" else None
         if isinstance(given, str):
-            fewer = kind.kind == "integer" or (kind.places is not None and kind.places < 3)
-            return None if kind.kind == "boolean" or (fewer and _THOUSANDS.search(given)) else kind.accept(given)
+            return None if kind.kind == "boolean" else kind.accept(given)
         return kind.accept(given) if isinstance(given, date | time | timedelta) else None
     except ValueRefused:
         return None

@@ -14,11 +14,11 @@ from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.language.descriptions import governs
-from stepguard.language.expressions import Expression
+from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.hidden_formulas import assigns
 from stepguard.language.terms import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
-from stepguard.procedure.notation import parse_term, read_inputs
+from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import If, Statement, steps_in
 from stepguard.procedure.steps import Input, Step, as_inputs
@@ -74,19 +74,24 @@ class ImportedProcedure:
 
 _HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
 _IF: Final = re.compile(
-    r"(?:if|when|in case)\s+(?P<condition>[^,:]+?)(?:\s*[,:]\s*|\s+(?=then\b))(?:then\b[,:]?\s*)?(?P<rest>.*)\Z",
+    r"(?:if|when|in case)\s+(?P<condition>(?:[^,:]|,(?=[0-9]{3}(?![0-9])))+?)(?:\s*[,:](?![0-9])\s*|\s+(?=then\b))"
+    r"(?:then\b[,:]?\s*)?(?P<rest>.*)\Z",
     re.IGNORECASE,
 )
 _ELSE: Final = re.compile(r"(?:otherwise|else|in all other cases|if not)\s*[,:]?\s*(?P<rest>.*)\Z", re.IGNORECASE)
 _BOX: Final = re.compile(r"\[[ xX]\]\s+")
+_TITLE: Final = re.compile(r"\W*(?:the )?(?:steps?|procedure|instructions?|method|process)\W*\Z", re.IGNORECASE)
+_STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
+_MORE: Final = "(?:more|greater|higher|larger|longer)"
+_LESS: Final = "(?:less|fewer|lower|smaller|shorter)"
 _COMPARED: Final = tuple(
     (re.compile(rf"\s+{words}\s+", re.IGNORECASE), sign)
     for words, sign in (
-        (r"(?:is\s+)?(?:more|greater|higher|larger|longer) than or equal to|is at least", " >= "),
-        (r"(?:is\s+)?(?:less|fewer|lower|smaller|shorter) than or equal to|is at most", " <= "),
-        (r"(?:is\s+)?(?:more|greater|higher|larger|longer) than|exceeds|is over|is above", " > "),
-        (r"(?:is\s+)?(?:less|fewer|lower|smaller|shorter) than|is under|is below", " < "),
+        (rf"(?:is\s+)?{_MORE} than or equal to|is at least|is (?:not|no) {_LESS} than", " >= "),
+        (rf"(?:is\s+)?{_LESS} than or equal to|is at most|is (?:not|no) {_MORE} than", " <= "),
+        (rf"(?:is\s+)?{_MORE} than|exceeds|is over|is above", " > "),
+        (rf"(?:is\s+)?{_LESS} than|is under|is below", " < "),
         (r"is not equal to|is not", " != "),
         (r"is equal to|equals|is", " == "),
     )
@@ -103,17 +108,39 @@ def import_procedure(text: str, *, unnamed: str = "procedure") -> ImportedProced
     reader = _ImportReader()
     for at, line, indent in split_lines(text):
         reader.take(at, line, indent)
-    return reader.made(unnamed)
+    imported = reader.made(unnamed)
+    if imported.complete or (written := _in_language(text, unnamed)) is None:
+        return imported
+    steered = any(note.kind == "refused" and not note.text.startswith("#") for note in written.notes)
+    return imported if steered and imported.procedure is not None else written
+
+
+def _in_language(text: str, unnamed: str) -> ImportedProcedure | None:
+    """A text that is one of the language already, with notes on its comments; None where it is none."""
+    try:
+        procedure = read_procedure(text, unnamed=unnamed)
+    except ProcedureError:
+        return None
+    reader = _ImportReader()
+    for at, line, _ in split_lines(text):
+        code, _, comment = _STRING.sub("", line).partition("#")
+        if not code.strip():
+            reader.take(at, line, 0)
+        elif (word := governs(comment)) is not None:
+            reader.note(at, line, "refused", f"{word!r} in the comment may say when the line counts: nobody heeds it")
+    return ImportedProcedure(procedure, tuple(reader.notes))
 
 
 @dataclass
 class _Block:
-    """Steps that stand together: those of the procedure, or of a branch that a line of words began."""
+    """Steps below a line of words: those of a condition, or without one those of all other cases."""
 
     indent: int
     body: list[Statement]
-    condition: Expression | None = None
-    line: int = 0
+    condition: Expression | None
+    line: int
+    further: bool
+    """Whether it belongs to the condition above it."""
 
 
 class _ImportReader:
@@ -121,22 +148,38 @@ class _ImportReader:
         self.notes: list[Note] = []
         self.name: str | None = None
         self.inputs: tuple[Input, ...] = ()
-        self.answer: str | None = None
+        self.answer: Expression | None = None
         self.names: set[str] = set()
         self.number = -1
         self.body: list[Statement] = []
         self.blocks: list[_Block] = []
         self.item = ListItem()
+        self.hidden = False  # inside of a comment of several lines
+        self.refused: int | None = None  # the indent of a line that was refused, and has others below it
 
     def note(self, at: int, line: str, kind: NoteKind, message: str) -> None:
         self.notes.append(Note(at, line, kind, message))
 
     def take(self, at: int, line: str, indent: int) -> None:
         """Read the next line."""
+        if self.refused is not None and indent <= self.refused:
+            self.refused = None
         try:
+            self._check_place(line)
             self._take(at, line, indent)
         except (ProcedureError, ExpressionError, ConfigError) as error:
             self.note(at, line, "refused", getattr(error, "message", str(error)))
+            if self.refused is None and line.endswith((":", "\uff1a")):
+                self.refused = indent
+
+    def _check_place(self, line: str) -> None:
+        """Refuse what hangs on a line that was not understood, and what cannot be seen."""
+        hidden, opened = self.hidden, line.rfind("<!--")
+        self.hidden = line.rfind("-->") < opened if opened >= 0 else hidden and "-->" not in line
+        if hidden:
+            raise ProcedureError("it stands in a comment, which nobody sees: leave it out, or write it as it is meant")
+        if self.refused is not None:
+            raise ProcedureError("it stands below a line that was not understood")
 
     def _take(self, at: int, line: str, indent: int) -> None:
         if len(line) > MAX_LINE:
@@ -145,6 +188,9 @@ class _ImportReader:
             self._heading(at, line)
             return
         if _RULE.match(line):
+            return
+        if _TITLE.match(line) and label_of(line) is None:
+            self.note(at, line, "left_out", "a heading")
             return
         if line.startswith("|"):
             self.note(at, line, "refused", "a row of a table: declare it as `table name: key -> type`, its rows below")
@@ -188,29 +234,33 @@ class _ImportReader:
             self.name = rest.strip('"') or None
         elif key in ("answer", "result"):
             if self.answer is not None:
-                raise ProcedureError(f"the answer is already declared: {self.answer!r}")
-            self.answer = rest.strip("`. ")
+                raise ProcedureError(f"the answer is already declared: {format_expression(self.answer)}")
+            tree = parse_term(rest.strip("`. "))
+            if not variables_in(tree):
+                raise ProcedureError(
+                    f"{rest[:60]!r} would be the answer whatever the steps come to: name what is meant"
+                )
+            self.answer = tree
         else:
             self.inputs = as_inputs((*self.inputs, *read_inputs(rest, at)))
             self.names.update(each.name for each in self.inputs)
 
     def _statement(self, at: int, line: str, body: str, indent: int) -> None:
-        condition = _IF.match(body)
-        if condition is not None:
-            tree = self._condition(condition["condition"])
-            if condition["rest"]:
-                step = self._step(condition["rest"])
-                self._add(If(((tree, (step,)),)))
-            else:
-                self.blocks.append(_Block(indent, [], tree, at))
-            return
         otherwise = _ELSE.match(body)
         last = self._current()[-1] if self._current() else None
-        if otherwise is not None and isinstance(last, If) and not last.otherwise:
-            if not otherwise["rest"]:
-                raise ProcedureError("write `else:`, and its steps indented below")
-            step = self._step(otherwise["rest"])
-            self._current()[-1] = If(last.branches, (step,))
+        further = otherwise is not None and isinstance(last, If) and not last.otherwise
+        if further and otherwise is not None:
+            body = otherwise["rest"]
+        condition = _IF.match(body)
+        if condition is not None or further:
+            tree = None if condition is None else self._condition(condition["condition"])
+            rest = body if condition is None else condition["rest"]
+            block = _Block(indent, [], tree, at, further)
+            if rest:
+                block.body.append(self._step(rest))
+                self._branch(block)
+            else:
+                self.blocks.append(block)
             return
         label = label_of(line)
         own = next((group for group in label.groups() if group), None) if label else None
@@ -256,11 +306,25 @@ class _ImportReader:
 
     def _close(self) -> None:
         block = self.blocks.pop()
-        assert block.condition is not None
         if block.body:
-            self._add(If(((block.condition, tuple(block.body)),)))
+            self._branch(block)
         else:
             self.note(block.line, "", "refused", "nothing that was understood stands below this condition")
+
+    def _branch(self, block: _Block) -> None:
+        """Add the steps of a condition, or of what stands behind it, to where they belong."""
+        body = tuple(block.body)
+        last = self._current()[-1] if block.further else None
+        if not isinstance(last, If):
+            assert block.condition is not None
+            self._add(If(((block.condition, body),)))
+            return
+        self._current().pop()
+        self._add(
+            If(last.branches, body)
+            if block.condition is None
+            else If((*last.branches, (block.condition, body)), last.otherwise)
+        )
 
     def made(self, unnamed: str) -> ImportedProcedure:
         """What all lines came to."""
@@ -268,9 +332,8 @@ class _ImportReader:
             self._close()
         procedure = None
         try:
-            answer = None if self.answer is None else parse_term(self.answer)
-            procedure = Procedure(self.body, inputs=self.inputs, answer=answer, name=self.name or unnamed)
-        except (ProcedureError, ExpressionError) as error:
+            procedure = Procedure(self.body, inputs=self.inputs, answer=self.answer, name=self.name or unnamed)
+        except ProcedureError as error:
             self.note(0, "", "refused", f"what was understood makes no procedure: {error}")
         return ImportedProcedure(procedure, tuple(sorted(self.notes, key=lambda note: note.line)))
 

@@ -158,6 +158,7 @@ class _Checker:
                     f"{what} reads {name!r}, which only a later step sets, or one of another block", statement
                 )
             near = get_close_matches(name, [*state.types, *self.tables], n=1)
+            near = [name.lower()] if name.lower() in ("true", "false") else near
             hint = f": did you mean {near[0]!r}?" if near else ""
             if what == "the answer":
                 raise self.error(f"unreachable answer: no step sets {name!r} and it is no input{hint}", statement)
@@ -199,7 +200,8 @@ class _Checker:
         known = state.known
         sources = {name: Input(name, known[name]) for name in step.reads if name in known}
         found = step.type
-        plain = not step.rich and all(source.type.scalar for source in sources.values()) and step.type.scalar
+        scalar = all(name in sources and sources[name].type.scalar for name in step.reads)  # and no table
+        plain = not step.rich and scalar and step.type.scalar
         if step.expression is None or plain:
             try:
                 found = check_operands(step, sources).type

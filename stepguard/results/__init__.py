@@ -215,8 +215,8 @@ class Result:
         error: the exception behind ``failed``.
         completed: how many steps were completed; more than `steps` holds when the guard keeps a limited history.
         total: how many steps the procedure has; of one with branches or loops, how many have come up in the run.
-        strength: what stands behind the weakest of the completed steps; ``unverified`` where none is completed, and
-            where the run only observed.
+        strength: what stands behind the weakest of the completed steps; ``proved`` where no step was to be done, and
+            ``unverified`` where none is completed yet, or the run only observed.
         weak: the completed steps that are less than proved, or rest on such, each with its `StepRecord.support`; the
             first of them under a limited history.
         assisted: how many steps were completed with each assistance, without those that had none.

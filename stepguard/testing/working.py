@@ -34,8 +34,8 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     """
     if (exact := step.exact) is not None:
         try:
-            return format_expression(exact), step.type.accept(evaluate_term(exact, values, {}))
-        except (EvaluationError, ValueRefused, KeyError):
+            return format_expression(exact), step.type.convert(evaluate_term(exact, values, {}))
+        except (EvaluationError, KeyError):
             return None
     if step.expression is None:
         # In the rounds of a loop a step has other names, and the answers are those to the step as it is written.

@@ -127,3 +127,16 @@ def test_an_amount_with_its_own_currency_is_no_rest_of_the_one_before(claimed: s
     """Each of a list stands by itself, and ``$1, 200.00`` is one amount."""
     assert outcome(Grounded("doc"), claimed, type="money(USD)", doc="Fees: $100, $200, $300") == "pass"
     assert outcome(Grounded("doc"), claimed, type="money(USD)", doc=f"Fee: $1, {claimed}.00") == "fail"
+
+
+@all_rows("written, type, claimed, decimal, result", [
+    ("Total 1.000 EUR", "money(EUR)", "1.00", ".", "fail"), ("Total: 2.500", "money(EUR)", "2.50", ".", "fail"),
+    ("12.000 people", "integer", "12", ".", "fail"), ("Total 2.500 EUR", "money(EUR)", "2500", ",", "pass"),
+    ("Rate 0.500 EUR", "money(EUR)", "0.50", ".", "pass"), ("Rate 1.500 KWD", "money(KWD)", "1.500", ".", "pass"),
+    ("Mass 1.500", "decimal(3)", "1.500", ".", "pass"),
+])  # fmt: skip
+def test_a_point_that_may_group_thousands_makes_no_amount(
+    written: str, type: str, claimed: str, decimal: str, result: str
+) -> None:
+    """1.000 of what has fewer than three places is one or a thousand, and no claim stands there."""
+    assert outcome(Grounded("doc", decimal=decimal), claimed, type=type, doc=written) == result  # type: ignore[arg-type]

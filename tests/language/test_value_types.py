@@ -162,6 +162,8 @@ def test_how_many_values_a_type_has(type_: str, choices: int | None) -> None:
     [
         *(("percent", "28%", Fraction(7, 25)), ("percent", "28", Fraction(7, 25))),
         *(("percent", "28 percent", Fraction(7, 25)), ("percent", "0.28", Fraction(7, 2500))),
+        *(("money(EUR)", "0.500", Decimal("0.50")), ("money(EUR)", "1000.000", Decimal("1000.00"))),
+        *(("money(KWD)", "1.500", Decimal("1.500")), ("number", "1.250", Fraction(5, 4))),
         *(("percent", "-5 %", Fraction(-1, 20)), ("percent", "200%", 2), ("percent", "1/3%", Fraction(1, 300))),
         *(("percent(1)", "28.5%", Decimal("0.285")), ("percent(1)", "28", Decimal("0.280"))),
         *(("percent(1)", "28.50%", Decimal("0.285")), ("percent(0)", "28%", Decimal("0.28"))),
@@ -193,6 +195,9 @@ def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Va
         *(("money(USD)", "€18", "in USD was expected, found EUR"), ("money(USD)", "18 CAD", "found CAD")),
         *(("money(EUR)", "$18", "found"), ("money(EUR)", "¥18", "found"), ("money(USD)", "18%", "found %")),
         ("money(USD)", "18.005", "more than 2 decimal places"),
+        *(("money(EUR)", text, "groups thousands") for text in ("1.000 EUR", "2.500", "€ 12.340", "-1.000")),
+        *(("integer", "12.000", "groups thousands"), ("decimal(2)", "1.250", "groups thousands")),
+        *(("money(JPY)", "1.000", "groups thousands"), ("list of money(EUR)", '["1.000"]', "groups thousands")),
         *(("money(JPY)", "18.50", "more than 0 decimal places"), ("boolean", "not true", "true or false")),
         *(("one_of(yes, no)", "maybe", "one of yes, no"), ("one_of(yes, no)", "yes no", "one of")),
         *(("one_of(yes, no)", "", "one of"), ("one_of(1, 10)", "1.0", "one of"), ("one_of(1, 10)", "true", "one of")),
@@ -209,7 +214,8 @@ def test_refuses_what_is_no_value_of_the_type(type_: str, text: str, says: str) 
     [
         *(("percent", "5%", Fraction(1, 20)), ("percent(1)", "5.5 %", Decimal("0.055"))),
         *(("money(USD)", "$5", Decimal("5.00")), ("money(USD)", 5, Decimal("5.00"))),
-        *(("money(USD)", 5.25, Decimal("5.25")), ("money(USD)", Fraction(1, 4), Decimal("0.25"))),
+        *(("money(EUR)", Decimal("1.000"), Decimal("1.00")), ("money(USD)", 5.25, Decimal("5.25"))),
+        ("money(USD)", Fraction(1, 4), Decimal("0.25")),
         *(("one_of(a, b)", "A", "a"), ("number(within 0.1)", "1/3", Fraction(1, 3))),
     ],
 )

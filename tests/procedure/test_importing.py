@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from tables import all_rows
 
@@ -138,6 +140,19 @@ BRANCHES: dict[str, tuple[str, str]] = {
         "1. If x is at least 3: t = x + 1\n2. Otherwise: t = x - 1",
         "if x >= 3:\n  t = x + 1\nelse:\n  t = x - 1",
     ),
+    "three cases": (
+        "1. If x is over 3: t = x + 1\n2. Otherwise, if x is no less than 1: t = x\n3. Else: t = 0",
+        "if x > 3:\n  t = x + 1\nelse if x >= 1:\n  t = x\nelse:\n  t = 0",
+    ),
+    "lists below both": (
+        "Steps:\n1. If x > 3:\n   - t = x\n   - u = t\n2. Otherwise:\n   - t = 0\n   - u = 1\n3. v = u",
+        "if x > 3:\n  t = x\n  u = t\nelse:\n  t = 0\n  u = 1\nv = u",
+    ),
+    "a list in a list": (
+        "1. If x > 3:\n   1. If x > 9: t = x\n   2. Otherwise: t = 9\n2. Else:\n   1. t = 0",
+        "if x > 3:\n  if x > 9:\n    t = x\n  else:\n    t = 9\nelse:\n  t = 0",
+    ),
+    "thousands": ("1. If x is not more than 1,000, t = x + 1", "if x <= 1000:\n  t = x + 1"),
     "a list below": ("1. If x > 3:\n   - t = x + 1\n   - u = t\n2. v = x", "if x > 3:\n  t = x + 1\n  u = t\nv = x"),
 }
 
@@ -155,7 +170,7 @@ REFUSED = [
     *("Do not do this: t = x * 2", "Add one (only for members): t = x + 1", "Members: t = x * 0.9", "x > 3: t = x + 1"),
     *("1. The next step is optional.", "Add one unless paid: t = x + 1", "t = x + 1  # only if x > 3", "~~t = x + 1~~"),
     *("> t = x + 1", "t = z + 1", "| a | b |", "Falls es regnet: t = x + 1", "\u5982\u679c\u4e0b\u96e8: t = x + 1"),
-    *("1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "## Only for members"),
+    *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "## Only for members"),
 ]
 
 
@@ -168,6 +183,25 @@ def test_what_is_not_certain_is_refused_with_a_note_and_left_out(line: str) -> N
     assert refused[0].message
     assert not found.complete
     assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
+
+
+@all_rows("line", ["1. If it rains:", "For members:", "1. Only on Fridays:", "<!-- no longer done:"])
+def test_what_stands_below_a_refused_line_is_refused(line: str) -> None:
+    """A step below a condition that was not understood, or in a comment, is not carried out without it."""
+    text = f"inputs: x\nbefore = x * 2\n{line}\n   - t = x + 1\n   - u = t -->\nafter = before + 1"
+    found = import_procedure(text.replace(" -->", " -->" if line.startswith("<") else ""))
+    assert [(note.line, note.kind) for note in found.notes] == [(at, "refused") for at in (3, 4, 5)]
+    assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
+
+
+@all_rows("path", sorted((Path(__file__).parents[2] / "examples").glob("*.procedure")))
+def test_a_text_of_the_language_is_imported_as_it_is(path: Path) -> None:
+    """With records, tables, loops and persons; only its comments have notes."""
+    text = path.read_text(encoding="utf-8")
+    found = import_procedure(text)
+    assert found.procedure is not None
+    assert str(found.procedure) == str(Procedure.parse(text))
+    assert all("#" in text.split("\n")[note.line - 1] for note in found.notes)
 
 
 def test_what_makes_no_procedure_is_told() -> None:

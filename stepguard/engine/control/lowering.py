@@ -23,7 +23,7 @@ from stepguard.checks.evaluates import Evaluates
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
 from stepguard.engine.control.sources import State, asked_type
-from stepguard.errors import EvaluationError, ValueRefused
+from stepguard.errors import EvaluationError
 from stepguard.language.expressions import (
     Call,
     Chain,
@@ -240,8 +240,8 @@ class Lowering:
         else:
             return False
         try:
-            return (step.type.convert(value) if step.type.scalar else step.type.accept(value)) == value
-        except (EvaluationError, ValueRefused):
+            return step.type.convert(value) == value or (value == 0 and not step.type.scalar)
+        except EvaluationError:
             return False
 
     def _in_words(self, step: Step, id: str) -> Step:

@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.expressions import Expression, Name, format_expression
+from stepguard.language.digits import format_exact
+from stepguard.language.expressions import Expression, Name, Number, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import operands_in, variables_in
+from stepguard.language.terms import LiteralTerm, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.check_registry import call_check
+from stepguard.procedure.notation.layout import MAX_BLOCKS
 from stepguard.procedure.notation.settings import check_setting, constant
 from stepguard.procedure.notation.trees import (
     AnswerLine,
@@ -105,12 +107,32 @@ def build(
         made.inherited = frozenset(outer.records)
         made.procedures.update(outer.procedures)
     builder = ProcedureBuilder(made, folder, open)
-    # Types are known wherever they stand.
-    for item in sorted(items, key=lambda each: not isinstance(each, RecordBlock)):
+    for item in _records_first(items):
         builder.add(item)
     if not made.body:
         raise ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
     return made
+
+
+def _records_first(items: Iterable[Any]) -> list[Any]:
+    """Types are known wherever they stand: records, behind those that they hold, and then all else."""
+    items = list(items)
+    records = {item.name: item for item in items if isinstance(item, RecordBlock)}
+    order: dict[int, RecordBlock] = {}
+
+    def declare(record: RecordBlock, within: tuple[str, ...]) -> None:
+        if record.name in within or len(within) > MAX_BLOCKS:
+            raise ProcedureError(f"the record {record.name} holds itself, or too many others", line=record.line)
+        for _, _, kind in record.fields:
+            inner = records.get(kind.split()[-1])
+            if inner is not None and id(inner) not in order:
+                declare(inner, (*within, record.name))
+        order[id(record)] = record
+
+    for item in items:
+        if isinstance(item, RecordBlock) and id(item) not in order:
+            declare(item, ())
+    return [*order.values(), *(item for item in items if not isinstance(item, RecordBlock))]
 
 
 def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
@@ -213,11 +235,14 @@ class ProcedureBuilder:
             raise ProcedureError(f"{name!r} is already declared", line=line)
 
     def _input(self, entry: Any) -> Input:
-        kind = NUMBER if entry.type is None else self.read_type(entry.type, entry.line)
-        if entry.default is None:
+        kind, default = NUMBER if entry.type is None else self.read_type(entry.type, entry.line), entry.default
+        if default is None:
             return located(entry.line, Input, entry.name, kind)
+        if entry.type is None and isinstance(default, LiteralTerm) and default.type is not None:
+            kind = default.type  # limit = 500 EUR
         try:
-            value = constant(entry.default)
+            plain = isinstance(default, Number) and kind.kind != "percent"
+            value = format_exact(default.value) if plain else constant(default)
         except ValueError as error:
             raise ProcedureError(str(error), line=entry.line) from None
         return located(entry.line, Input, entry.name, kind, default=value)

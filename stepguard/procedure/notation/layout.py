@@ -20,6 +20,7 @@ MAX_BLOCKS: Final = 20
 """So many blocks may stand one in another."""
 _OPENING: Final = {"LPAR": "call", "READS": "call", "LSQB": "list", "LBRACE": "list"}
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
+_NUMBERS: Final = frozenset({"NUMBER", "PERCENT", "QUANTITY"})
 _WORD_TOKENS: Final = frozenset({"FUNCTION", "NAME"})
 
 
@@ -68,7 +69,7 @@ class Layout(PostLex):
                     raise ProcedureError(f"nested deeper than {MAX_DEPTH} levels", line=token.line)
             elif kind in _CLOSING and brackets:
                 brackets.pop()
-            elif kind in ("NUMBER", "PERCENT") and "," in token and any(bracket != "group" for bracket in brackets):
+            elif kind in _NUMBERS and "," in token and any(bracket != "group" for bracket in brackets):
                 raise ProcedureError(
                     f"digits grouped by a comma in {token!s} among values that commas separate: leave the comma out",
                     line=token.line,

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from stepguard.language.expressions import Expression, format_expression
+from stepguard.language.expressions import Expression, format_expression, format_value
 from stepguard.language.lookup_tables import Table
 from stepguard.language.terms import LiteralTerm
 from stepguard.language.value_types import NUMBER, TEXT
@@ -21,6 +21,8 @@ _NO_TEXT: Final = "text cannot hold it, YAML can"
 _PLAIN_NAME: Final = re.compile(r"[^\W\d_](?:[\w ,.()/+\'&-]*[\w.)])?\Z")
 # What reads back as the same key without quotes.
 _PLAIN_KEY: Final = re.compile(r"""[^\W_](?:[\w .%+'/\u00b2\u00b3-]*\w)?%?\Z|[0-9]{1,2}:[0-9]{2}\Z""")
+# Values that read back as they are without quotes.
+_LITERAL: Final = re.compile(r"-?[0-9.]+(?:%| [^\W\d_]+)?\Z|[0-9:-]+\Z|(?:true|false)\Z|\[")
 _HEADERS: Final = frozenset({"name", "inputs", "answer"})
 
 
@@ -123,9 +125,10 @@ def _input(declared: Input) -> str:
 def _default(declared: Input, value: object) -> str:
     written = declared.type.write(value)  # type: ignore[arg-type]
     kind = declared.type.kind
-    if kind in ("text", "one_of"):
-        return quoted(written)
-    return f"{written} {declared.type.currency}" if kind == "money" else written
+    if kind == "money":
+        return f"{written} {declared.type.currency}"
+    bare = kind not in ("text", "one_of") and _LITERAL.match(written)
+    return written if bare else quoted(written)
 
 
 def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
@@ -138,7 +141,7 @@ def _step(step: Step) -> list[str]:
     if step.operation is not None:
         line = f"{line} = {step.performer} {step.operation}({_arguments(step.arguments)})"
     elif step.expression is not None:
-        shown = format_expression(step.expression)
+        shown = format_value(step.expression)
         if isinstance(step.expression, LiteralTerm) and isinstance(step.expression.value, str):
             shown = f"({shown})" if step.expression.text is None else shown
         line = f"{line} = {'by code ' if step.performer == 'code' else ''}{shown}"
@@ -181,5 +184,5 @@ def _table(table: Table) -> Iterator[str]:
 
 
 def _key(text: str) -> str:
-    """A key of a row; what the notation has signs of its own for stands in quotes, and so does what is in quotes."""
-    return text if _PLAIN_KEY.match(text) else quoted(text)
+    """A key of a row; what the notation has signs of its own for stands in quotes."""
+    return text if text.startswith('"') or _PLAIN_KEY.match(text) else quoted(text)

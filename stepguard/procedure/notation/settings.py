@@ -11,7 +11,7 @@ from typing import Final, get_args
 
 from stepguard.errors import StepguardError
 from stepguard.language.digits import format_exact
-from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression
+from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression, format_value
 from stepguard.language.terms import ListTerm, LiteralTerm, RecordTerm
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
@@ -43,8 +43,8 @@ def check_setting(tree: Expression) -> object:
 def constant(tree: Expression) -> object:
     """The value that stands for itself in a text, as a caller gives it; an expression gives `ValueError`."""
     match tree:
-        case Number(value):
-            return format_exact(value)
+        case Number():
+            return format_value(tree)
         case Negate(operand) if isinstance(operand, LiteralTerm) and operand.text is not None:
             return f"-{operand.text}"
         case LiteralTerm(value, text):

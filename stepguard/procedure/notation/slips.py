@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Final
+from typing import Final, get_args
 
 from lark import Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
@@ -19,13 +19,16 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.terms import TERM_SIGNS
+from stepguard.language.value_types import Kind
 
 _STRINGS: Final = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')
 _COMMENT: Final = lazy_pattern(r"#.*")
 _MAX_SHOWN: Final = 1000
+_KINDS: Final = get_args(Kind)
 _NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
 _WORDS_FIRST: Final = lazy_pattern(
-    rf"(?:[0-9]+[.)]\s*)?(?P<words>[^\"=:]*[^\W\d_]{{2}}[^\"=:]*):\s*(?P<step>`?{_NAME}\s*(?::[^=]*)?=(?!=).*)"
+    rf"(?:[0-9]+[.)]\s*)?(?P<words>[^\"=:]*[^\W\d_]{{2}}[^\"=:]*):\s*(?!(?:{'|'.join(_KINDS)}|list of)\b)"
+    rf"(?P<step>`?{_NAME}\s*(?::[^=]*)?=(?!=).*)"
 )
 _FORMULA: Final = lazy_pattern(
     rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=\"]*)?=(?!=)\s*(?:by code\s)?(?P<formula>[^\"]*)\Z"
@@ -50,6 +53,19 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
         (r"[^\"=]*=.*\bif\b(?!.*\belse\b)", "a choice names both values: `a if x > 3 else b`"),
         (r"inputs\s*:.*,\s*(?:,|\Z)", "leave out the comma that has no name beside it"),
         (rf".*=\s*(?:tool|function|call)\s+(?P<name>{_NAME})\s*\(", "what is passed has names: `{name}(amount=total)`"),
+        (
+            r"(?:(?:else\s+)?if|repeat)\b[^:]*[^=<>!:\u2264\u2265\u2260]=(?!=)[^=:]*:",
+            "two values are compared with ==: `if x == 3:`",
+        ),
+        (r".*[:=].*;", "a step stands in a line of its own"),
+        (
+            r".*\b(?:sum|count|min|max|all|any|first) of (?![\w.]+ for\b)[^()]* for\s+\w+\s+in\b",
+            "what is taken of the items stands in brackets: `sum of (item.a * 2) for item in items`",
+        ),
+        (
+            r".*\b(?:sum|count|min|max|all|any|first) of (?!.*\bfor\b).*\bwhere\b",
+            "a condition needs a name for the items: `count of x for x in xs where x > 3`",
+        ),
         (r"```", "a fence of Markdown: leave it out; `stepguard import` reads Markdown"),
         (r"(?:\*\*\s*)?[Ss]tep\s+[0-9]+", "a step is numbered by its number alone: `3. t = x + 1`"),
         (r"[-*\u2022]\s", "a step begins with its name, or with a number such as `3.`, not with a sign"),
@@ -250,6 +266,8 @@ def explain_place(
         )
     else:
         token_text = repr(raw[column - 1 : column])
+    if token_text in ("'and'", "'or'") and {"and", "or"} <= set(plain.split()):
+        return f"'and' and 'or' together in {shown}: put brackets around what belongs together"
     if ("SIGN" in allowed and token_text.strip("'").isidentifier()) or token_text[1:2].isdigit():
         near = get_close_matches(token_text.strip("'"), ("and", "or", "not", "in", "if", "else", "check"), n=1)
         hint = f" (did you mean `{near[0]}`?)" if near else ": write multiplication with *, and words in quotes"

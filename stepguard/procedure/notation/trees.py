@@ -434,7 +434,7 @@ def _literal(token: Token) -> Expression:
 def _signed(negative: bool, tree: Expression) -> Expression:
     if not negative:
         return tree
-    return Number(-tree.value) if type(tree) is Number else Negate(tree)
+    return tree.negated if type(tree) is Number else Negate(tree)
 
 
 def _too_deep(token: Token) -> NoReturn:
