@@ -17,11 +17,14 @@ from typing import Final
 
 from stepguard.backends.base import Completion, Request, SyncBackend, as_backend, ask, counted, paid_without_reply
 from stepguard.backends.wrapped import WrappedBackend
-from stepguard.core.arguments import check_count, check_seconds
-from stepguard.core.usage import Usage
+from stepguard.core.arguments import check_count, check_instance, check_seconds
+from stepguard.core.usage import Amount, Price, Usage, to_amount
 from stepguard.errors import BackendError, CircuitOpen, ConfigError, RateLimited
 
 __all__ = ["CircuitBreaker"]
+
+_REFUSED: Final = (400, 413, 422)
+"""How an endpoint refuses one request: too long, or with a parameter that it does not take."""
 
 
 class CircuitBreaker(WrappedBackend):
@@ -33,11 +36,14 @@ class CircuitBreaker(WrappedBackend):
         backend: the model that is asked, as a guard's own is given.
         model: which model to ask for; goes with a client.
         failures: how many calls in a row have to fail before the circuit opens. A request to slow down (429) is no
-            failure: the limiter of the endpoint waits for it.
+            failure: the limiter of the endpoint waits for it. Nor is one that was refused for what it is (400, 413,
+            422): another one may be answered.
         pause: how many seconds it stays open, before one call tries the model again.
         calls: how many calls may be sent in all; None for no limit.
         tokens: how many tokens, input and output together, may be spent in all; None for no limit. It is passed by no
             more than the calls that are under way at the same time.
+        cost: how much money may be spent in all, at `price`; None for no limit. It is passed as `tokens` is.
+        price: what its tokens cost.
 
     Raises:
         ConfigError: an argument is none of those, or the backend cannot be asked.
@@ -52,16 +58,23 @@ class CircuitBreaker(WrappedBackend):
         pause: float = 30.0,
         calls: int | None = None,
         tokens: int | None = None,
+        cost: Amount | None = None,
+        price: Price | None = None,
     ) -> None:
         check_count(failures, "failures")
         check_seconds(pause, "pause")
         check_count(calls, "calls", least=0, optional=True)
         check_count(tokens, "tokens", least=0, optional=True)
+        check_instance(price, Price, "price", what="a Price(input=..., output=...)", optional=True)
+        if cost is not None and price is None:
+            raise ConfigError("a limit on the cost needs price=Price(input=..., output=...)", option="cost")
         super().__init__(as_backend(backend, model=model))
         self._failures: Final = failures
         self._pause: Final = pause
         self._calls: Final = calls
         self._tokens: Final = tokens
+        self._cost: Final = None if cost is None else to_amount(cost, "the limit on the cost", option="cost")
+        self._price: Final = price
         self._lock: Final = threading.Lock()
         self._failed = self._sent = 0  # failures in a row, and calls in all
         self._opened = 0.0
@@ -113,7 +126,7 @@ class CircuitBreaker(WrappedBackend):
             yield usages
         except BackendError as error:
             usages.append(paid_without_reply(request, error))
-            if not isinstance(error, RateLimited):  # who asks to slow down lives
+            if not isinstance(error, RateLimited) and error.status not in _REFUSED:  # who says so lives
                 with self._lock:
                     self._failed, self._opened, self._last = self._failed + 1, time.monotonic(), str(error)
             raise
@@ -136,6 +149,7 @@ class CircuitBreaker(WrappedBackend):
             for limit, most, spent in (
                 ("calls", self._calls, self._sent),
                 ("tokens", self._tokens, self._spent.tokens),
+                ("of cost", self._cost, 0 if self._price is None else self._price.of(self._spent)),
             ):
                 if most is not None and spent >= most:
                     raise CircuitOpen(f"{self.name} was not asked: its {most} {limit} are spent")

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from stepguard import Guard, Procedure, Result, RetryPolicy, Usage
+from stepguard import Guard, Price, Procedure, Result, RetryPolicy, Usage
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.circuit import CircuitBreaker
-from stepguard.errors import BackendError, BackendTimeout, CircuitOpen, ConfigError, RateLimited
+from stepguard.errors import BackendError, BackendRejected, BackendTimeout, CircuitOpen, ConfigError, RateLimited
 from stepguard.testing import SimulatedModel, Slips
 
 HELLO = Request(messages=(Message("user", "hello"),))
@@ -123,11 +123,17 @@ def test_failures_count_only_in_a_row() -> None:
     assert breaker.spent == Usage(4, 20, 10)
 
 
-@pytest.mark.parametrize(("calls", "tokens", "sent"), [(2, None, 2), (None, 30, 2), (0, None, 0)])
-def test_limits_of_a_model_hold_over_all_runs(calls: int | None, tokens: int | None, sent: int) -> None:
+PRICE = Price(input="100", output="200")
+
+
+@pytest.mark.parametrize(
+    ("limits", "sent"),
+    [({"calls": 2}, 2), ({"tokens": 30}, 2), ({"calls": 0}, 0), ({"cost": "0.003", "price": PRICE}, 2)],
+)
+def test_limits_of_a_model_hold_over_all_runs(limits: dict[str, Any], sent: int) -> None:
     """Behind them nothing is sent; the runs go to the next model."""
     endpoint = Endpoint()
-    breaker = CircuitBreaker(endpoint, calls=calls, tokens=tokens)
+    breaker = CircuitBreaker(endpoint, **limits)
     for _ in range(sent):
         breaker.complete(HELLO)
     with pytest.raises(CircuitOpen, match="are spent"):
@@ -147,7 +153,17 @@ def test_a_model_that_can_only_be_awaited_stays_one() -> None:
         Guard(CircuitBreaker(Awaited())).run(PROCEDURE, {"a": 1})
 
 
-@pytest.mark.parametrize("options", [{"failures": 0}, {"pause": -1}, {"calls": -1}, {"tokens": "many"}])
+@pytest.mark.parametrize("status", [400, 413, 422])
+def test_a_request_that_is_refused_for_what_it_is_opens_no_circuit(status: int) -> None:
+    """A document that is too long for the model says nothing about the next one."""
+    breaker = CircuitBreaker(Endpoint(BackendRejected("too long", status=status)), failures=1, pause=DAY)
+    for _ in range(3):
+        with pytest.raises(BackendRejected):
+            breaker.complete(HELLO)
+    assert not breaker.open
+
+
+@pytest.mark.parametrize("options", [{"failures": 0}, {"pause": -1}, {"calls": -1}, {"tokens": "many"}, {"cost": 1}])
 def test_options_that_are_none_are_named(options: dict[str, Any]) -> None:
     """Which of them, and what it takes."""
     with pytest.raises(ConfigError) as caught:
