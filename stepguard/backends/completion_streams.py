@@ -249,7 +249,7 @@ class CompletionStream:
         error.usage = self.usage()
         return error
 
-    def _estimate(self) -> Mapping[str, int]:
+    def _estimate(self) -> Mapping[str, Any]:
         """The tokens of a reply that ended before the server told them; no piece is less than a token."""
         usage = self._request.estimate(self._length)
         return dict(zip(_COUNTS, (usage.input_tokens, max(usage.output_tokens, self._pieces)), strict=True))

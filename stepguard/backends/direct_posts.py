@@ -21,7 +21,8 @@ _PLACES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
-    """What posts the parameters of a request, once, and gives the bytes of the body, awaited where the client is.
+    """What posts the parameters of a request, once, awaited where the client is; gives the bytes of the body, or of a
+    request for a stream the SDK's own stream, which is not read yet.
 
     None where the client is another one than the SDK's, or where one of its methods was replaced, as tracing tools do:
     they are to see the request.
@@ -41,7 +42,8 @@ def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
         options: dict[str, Any] = {"max_retries": 0, "security": {"bearer_auth": True}}
         if "timeout" in parameters:
             options["timeout"] = parameters.pop("timeout")
-        return client.post(path, cast_to=bytes, body=parameters, options=options)
+        streamed = bool(parameters.get("stream"))
+        return client.post(path, cast_to=bytes, body=parameters, options=options, stream=streamed)
 
     return send
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict, Unpack, get_args
 
 from stepguard.backends.base import Backend, Completion, Request
+from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.instructor_calls import OF_INSTRUCTOR, caller, is_async_client, method_of, model_of
 from stepguard.backends.limiter import EndpointLimiter
 from stepguard.backends.providers import digest
@@ -51,9 +52,8 @@ class InstructorBackend(SdkBackend):
     ``Config(retries={"total_max_attempts": 1})``, and one of xAI's SDK is repeated by gRPC.
 
     What a vendor does not take is left out: Anthropic and Bedrock take no seed, and Anthropic's newest SDK no
-    temperature. Replies are whole: they are not stopped early. What instructor reads of a stream are objects that it
-    has repaired and completed itself; the events behind them are each vendor's own, come by another method of each
-    SDK, and some bring no usage where they are broken off.
+    temperature. Replies can be stopped early where the vendor is Anthropic or speaks chat completions. The streams of
+    the others come by another method of each SDK: their replies are whole, and a guard that is to stop them is refused.
 
     Args:
         model: the model; by default the one that `client` was made for.
@@ -141,6 +141,11 @@ class InstructorBackend(SdkBackend):
         return cls(model, provider=vendor, **options)
 
     @property
+    def can_stop(self) -> bool:
+        """Whether replies can be stopped early: those of Anthropic and of who speaks chat completions."""
+        return self._wire.stream is not None
+
+    @property
     def signature(self) -> Mapping[str, object]:
         """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
         extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
@@ -148,6 +153,9 @@ class InstructorBackend(SdkBackend):
 
     def __repr__(self) -> str:
         return f"InstructorBackend({self.name!r}, provider={self._kind!r}, mode={self._mode!r})"
+
+    def _stream(self, request: Request) -> CompletionStream:
+        return (self._wire.stream or CompletionStream)(request)
 
     def _arguments(self, request: Request) -> dict[str, Any]:
         parameters = self._wire.parameters(request, self._mode, marked=self._marked, extra=self._extra)

@@ -115,9 +115,6 @@ class OpenAIBackend(SdkBackend):
         ConfigError: an argument cannot work.
     """
 
-    can_stop: Final = True
-    """Whether replies can be stopped early."""
-
     def __init__(
         self,
         model: str,
@@ -195,6 +192,11 @@ class OpenAIBackend(SdkBackend):
         return cls(model, provider=provider.name, **options)
 
     @property
+    def can_stop(self) -> bool:
+        """Whether replies can be stopped early: every one."""
+        return True
+
+    @property
     def signature(self) -> Mapping[str, object]:
         """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
         extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
@@ -215,7 +217,7 @@ class OpenAIBackend(SdkBackend):
         return f"OpenAIBackend({self.name!r}{provider}{api}, mode={self._mode!r})"
 
     def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
-        if self._direct and request.stop is None and (send := direct_sender(client, self._api)) is not None:
+        if self._direct and (send := direct_sender(client, self._api)) is not None:
             return client, send
         resource = _resource(client, self._api)
         asked = without_retries(client, resource)

@@ -82,6 +82,11 @@ class SdkBackend:
 
     # What the SDK decides
 
+    @property
+    def can_stop(self) -> bool:
+        """Whether replies can be stopped early: they are streamed then."""
+        return False
+
     @abstractmethod
     def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
         """The client that is asked, its own retries off, and its method that sends a request."""
@@ -121,9 +126,12 @@ class SdkBackend:
         turns = self._turns()
         tokens = turns.estimate(request)
         with turns.turn(request.timeout, tokens=tokens) as left:
-            completion = self._complete(replace(request, timeout=left))
+            completion = self._complete(self._as_sent(request, left))
         turns.settle(tokens, completion.usage)
         return completion
+
+    def _as_sent(self, request: Request, seconds: float | None) -> Request:
+        return replace(request, timeout=seconds, stop=request.stop if self.can_stop else None)
 
     def _complete(self, request: Request) -> Completion:
         call = SdkCall(self._label, request, self._stream(request), self._secrets())
@@ -151,7 +159,7 @@ class SdkBackend:
         turns = self._turns()
         tokens = turns.estimate(request)
         async with self.session(), turns.aturn(request.timeout, tokens=tokens) as left:
-            completion = await self._acomplete(replace(request, timeout=left))
+            completion = await self._acomplete(self._as_sent(request, left))
         turns.settle(tokens, completion.usage)
         return completion
 

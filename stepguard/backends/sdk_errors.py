@@ -35,7 +35,8 @@ _GRPC: Final[Mapping[str, int]] = {
 def field(given: object, *path: str) -> Any:
     """The value at a path of attributes or keys, None where there is none: servers leave out what they like."""
     for name in path:
-        given = given.get(name) if isinstance(given, Mapping) else getattr(given, name, None)
+        known = type(given) is dict or isinstance(given, Mapping)
+        given = given.get(name) if known else getattr(given, name, None)  # type: ignore[attr-defined]
     return given
 
 

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from stepguard.backends.anthropic_streams import AnthropicStream
 from stepguard.backends.base import Message, Request
+from stepguard.backends.completion_streams import OPTIONS, CompletionStream
 from stepguard.backends.request_shapes import chat_form
 
 if TYPE_CHECKING:
@@ -53,6 +55,8 @@ class Wire:
         any_object: parameters that ask for some JSON object.
         finish: a last look at the parameters.
         least_tokens: what is asked for where a request limits no reply and the vendor insists.
+        stream: what puts a reply together that comes as events; None where they come by another method of the SDK.
+        stream_options: the parameters that ask for them.
     """
 
     mode: str = "JSON_SCHEMA"
@@ -65,6 +69,8 @@ class Wire:
     any_object: Mapping[str, Any] = field(default_factory=lambda: {"response_format": {"type": "json_object"}})
     finish: Callable[[_Parameters], _Parameters] = dict
     least_tokens: int | None = None
+    stream: type[CompletionStream] | None = None
+    stream_options: Mapping[str, object] = field(default_factory=lambda: OPTIONS)
 
     def parameters(
         self, request: Request, binding: ReplyBinding, *, marked: bool, extra: Mapping[str, object]
@@ -89,6 +95,8 @@ class Wire:
         if (response_model := request.response_model) is not None:
             form = self.any_object if binding == "json" else self.schema(response_model)
             parameters |= form
+        if request.stop is not None:
+            parameters |= self.stream_options
         parameters = self.finish(parameters)
         for name, value in extra.items():
             before = parameters.get(name)
@@ -105,7 +113,8 @@ def taken_by(send: Callable[..., Any], parameters: _Parameters) -> _Parameters:
         return parameters
     if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values()):
         return parameters
-    return {name: value for name, value in parameters.items() if name in known or name not in _USUAL}
+    may_lack = {*_USUAL, "stream_options"}
+    return {name: value for name, value in parameters.items() if name in known or name not in may_lack}
 
 
 # The vendors
@@ -219,8 +228,8 @@ def _renamed(**names: str) -> Mapping[str, str]:
 
 _NO_OPTIONS: Final[Mapping[str, Any]] = {}
 
-_USUAL_WIRE: Final = Wire(mode="TOOLS", schema_mode=None, schema=_chat_schema)
-_LOOSE_WIRE: Final = Wire(mode="TOOLS", schema_mode=None, schema=_chat_schema, binding="json")
+_USUAL_WIRE: Final = Wire(mode="TOOLS", schema_mode=None, schema=_chat_schema, stream=CompletionStream)
+_LOOSE_WIRE: Final = replace(_USUAL_WIRE, binding="json")
 
 _OLDER_GOOGLE_WIRE: Final = Wire(
     mode="MD_JSON",
@@ -244,6 +253,8 @@ _WIRES: Final[Mapping[str, Wire]] = {
         schema=_anthropic_schema,
         any_object=_NO_OPTIONS,
         least_tokens=4096,
+        stream=AnthropicStream,
+        stream_options={"stream": True},
     ),
     "genai": Wire(
         mode="JSON",
@@ -267,8 +278,8 @@ _WIRES: Final[Mapping[str, Wire]] = {
     "writer": Wire(names=_renamed(seed=""), any_object=_NO_OPTIONS),
     **dict.fromkeys(("vertexai", "gemini"), _OLDER_GOOGLE_WIRE),
     "xai": Wire(names=_renamed(timeout=""), any_object=_NO_OPTIONS),
-    "perplexity": Wire(mode="MD_JSON", schema_mode=None, schema=_chat_schema),
-    "openrouter": Wire(),
+    "perplexity": replace(_USUAL_WIRE, mode="MD_JSON"),
+    "openrouter": Wire(stream=CompletionStream),
     **dict.fromkeys(("groq", "deepseek", "anyscale"), _LOOSE_WIRE),
 }
 

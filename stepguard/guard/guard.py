@@ -65,7 +65,8 @@ class Guard:
         self._observers: Final = as_observers(self._options.observer)
         self._backend: Final[Backend] = as_backend(backend, model=model)
         if self._options.stop_early and not getattr(self._backend, "can_stop", False):
-            raise ConfigError("this backend cannot stop a reply: leave stop_early out", option="stop_early")
+            kind = type(self._backend).__name__
+            raise ConfigError(f"this {kind} cannot stop a reply: leave stop_early out", option="stop_early")
         self._ledger: Final = self._options.open_ledger()
         self._writers: Final = None if self._ledger is None else _writers()
 

@@ -95,7 +95,8 @@ class GuardOptions:
             that has left bounds checks in any case.
         stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
             it. The tokens of a stopped reply are estimated where the server does not count as it goes. The backend has
-            to be able to (`OpenAIBackend`, and recordings of one), and no such reply is stopped for a check of yours.
+            to be able to (`OpenAIBackend`, `InstructorBackend` for Anthropic and chat completions, and recordings of
+            them), and no such reply is stopped for a check of yours.
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.

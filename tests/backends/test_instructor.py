@@ -16,7 +16,7 @@ from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask,
 from responses_harness import response
 from vendor_harness import PLAYED, installed
 
-from stepguard import Guard, Input, Procedure, Step
+from stepguard import Guard, Input, Procedure, Step, Usage
 from stepguard.backends import Request
 from stepguard.backends.base import as_backend
 from stepguard.backends.instructor import InstructorBackend
@@ -339,3 +339,112 @@ def test_signature(chat_server: ChatServer) -> None:
     assert backend.signature != InstructorBackend("m", client=over_openai(chat_server)).signature
     assert repr(backend) == "InstructorBackend('m', provider='openai', mode='json_schema')"
     assert OpenAIBackend("m").signature["model"] == backend.signature["model"]
+
+
+# Streams
+
+
+def anthropic_events(text: str, *, finish: str = "end_turn") -> list[object]:
+    """The events of a message, as Anthropic sends them."""
+    usage = {"input_tokens": 8, "cache_creation_input_tokens": 2, "cache_read_input_tokens": 30, "output_tokens": 1}
+    message = {"id": "m", "type": "message", "role": "assistant", "model": "served", "content": [], "usage": usage}
+    pieces = [text[at : at + 6] for at in range(0, len(text), 6)]
+    return [
+        {"type": "message_start", "message": {**message, "stop_reason": None, "stop_sequence": None}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "ping"},
+        *(
+            {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": each}}
+            for each in pieces
+        ),
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": finish}, "usage": {"output_tokens": 25}},
+        {"type": "message_stop"},
+    ]
+
+
+def watched(request: Request = REQUEST) -> Request:
+    return replace(request, stop=lambda text: "99" in text)
+
+
+def over_anthropic(server: ChatServer) -> InstructorBackend:
+    return InstructorBackend("m", provider="anthropic", base_url=server.url.removesuffix("/v1"), api_key=KEY)
+
+
+@with_anthropic
+@pytest.mark.parametrize("finish", ["end_turn", "max_tokens", "refusal"])
+def test_a_stream_of_anthropic_is_its_message(chat_server: ChatServer, ask: Ask, finish: str) -> None:
+    """Text, end and counts are those of the message in one piece, to the token."""
+    chat_server.play(Reply(events=anthropic_events(GOOD, finish=finish)))
+    completion = ask(over_anthropic(chat_server), watched())
+    assert (completion.text, completion.finish_reason, completion.model) == (GOOD, finish, "served")
+    assert completion.usage == Usage(1, 40, 25, 30, 0)
+    assert bool(completion.refusal) == (finish == "refusal")
+    assert chat_server.requests[0].body["stream"] is True
+
+
+@with_anthropic
+def test_a_stream_of_anthropic_is_stopped(chat_server: ChatServer, ask: Ask) -> None:
+    """The prompt is counted to the token, what was written of the reply is estimated."""
+    chat_server.play(Reply(events=anthropic_events("12345678 99 " + "never read " * 100), pause=0.005))
+    completion = ask(over_anthropic(chat_server), watched())
+    assert (completion.text, completion.finish_reason) == ("12345678 99 ", "stopped_early")
+    assert completion.usage == Usage(1, 40, 3, 30, 0)
+
+
+BROKEN_STREAMS: dict[str, list[object]] = {
+    "cut": anthropic_events(GOOD)[:6],
+    "an error": [
+        *anthropic_events(GOOD)[:6],
+        {"type": "error", "error": {"type": "overloaded_error", "message": "no"}},
+    ],
+    "no JSON": [*anthropic_events(GOOD)[:6], "{"],
+}
+
+
+@with_anthropic
+@pytest.mark.parametrize("name", list(BROKEN_STREAMS))
+def test_a_broken_stream_of_anthropic_is_no_answer(chat_server: ChatServer, ask: Ask, name: str) -> None:
+    """What had come is paid for."""
+    chat_server.play(Reply(events=BROKEN_STREAMS[name]))
+    error = failure(ask, over_anthropic(chat_server), watched())
+    assert error.retryable
+    assert error.usage is not None
+    assert error.usage.input_tokens == 40
+    assert error.usage.output_tokens > 0
+
+
+def test_a_wrapped_client_of_chat_completions_is_streamed(chat_server: ChatServer) -> None:
+    """A client over openai's SDK stops a reply at its first wrong step."""
+    wrong = GOOD.replace("= 19", "= 18")
+    chat_server.play([Reply(events=chat_events(wrong + " " * 900), pause=0.002), *[Reply(completion_body(GOOD))] * 3])
+    result = Guard(over_openai(chat_server, model="m"), stop_early=True).run(PROCEDURE, INPUTS)
+    assert (result.status, result.attempts[0].finish_reason) == ("verified", "stopped_early")
+    assert chat_server.requests[0].body["stream_options"] == {"include_usage": True}
+
+
+def chat_events(text: str) -> list[object]:
+    pieces = [text[at : at + 6] for at in range(0, len(text), 6)]
+    return [{"choices": [{"index": 0, "delta": {"content": each}, "finish_reason": None}]} for each in pieces]
+
+
+@with_anthropic
+@pytest.mark.parametrize("kind", ["mistral", "google", "bedrock", "cohere"])
+def test_who_cannot_be_stopped_is_named(kind: str) -> None:
+    """A guard that is to stop replies refuses a vendor whose streams come by another method."""
+    backend = InstructorBackend("m", provider=kind)
+    assert not backend.can_stop
+    with pytest.raises(ConfigError, match="this InstructorBackend cannot stop a reply"):
+        Guard(backend, stop_early=True)
+
+
+@pytest.mark.parametrize("name", [each.name for each in PLAYED])
+def test_a_fallback_that_cannot_be_stopped_gives_the_whole(chat_server: ChatServer, name: str) -> None:
+    """A guard that stops the replies of its own model asks another vendor for whole ones, or streams them, too."""
+    played = next(each for each in PLAYED if each.name == name)
+    if not installed(played.module):
+        pytest.skip(f"{played.module} is not installed")
+    backend = played.backend(chat_server)
+    request = watched()
+    chat_server.play(Reply(events=anthropic_events(GOOD)) if name == "anthropic" else played.reply(GOOD))
+    assert backend.complete(request).text == GOOD
