@@ -89,14 +89,14 @@ def _labelled_delay(name: str, value: object) -> float | None:
     key = _KEY.fullmatch(_LETTERS.sub("", name.lower())) if len(name) < 40 else None
     if key is None or isinstance(value, bool):
         return None
-    if isinstance(value, Mapping):  # a Duration of protocol buffers
-        parts = [value.get("seconds", 0), value.get("nanos", 0)]
-        if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in parts):
-            return None
-        value = parts[0] + parts[1] / 1e9  # nanoseconds
     if isinstance(value, str) and _SPANS.fullmatch(value):
         return _span(value)
     try:
+        if isinstance(value, Mapping):  # a Duration of protocol buffers
+            parts = [value.get("seconds", 0), value.get("nanos", 0)]
+            if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in parts):
+                return None
+            value = parts[0] + parts[1] / 1e9  # nanoseconds
         seconds = float(value) * (0.001 if (key["unit"] or "").startswith("m") else 1.0)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         return None

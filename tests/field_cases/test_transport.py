@@ -283,6 +283,7 @@ DELAYS: list[tuple[dict[str, str], object, str, float | None]] = [
     ({}, None, "try again in 3 attempts", None),
     ({}, None, "the limit is 30 requests in 60s", None),
     ({}, None, "You used 3 s of audio; try again later", None),
+    ({}, {"retryDelay": {"seconds": 10**400}}, "", None),
     ({}, {"retryDelay": "soon", "retryable": True, "retries": 3}, "", None),
     ({}, {"retry_after": float("nan")}, "", None),
     ({"retry-after": "nan"}, None, "", None),
