@@ -258,6 +258,8 @@ def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value
     found, inner = normal_form(written, values), _unrounded(tree)
     if found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values)):
         return True
+    if found == normal_form(inner, values, in_hundredths=True):
+        return True
     try:
         return any(found == settled_form for settled_form in settled_forms(inner, values))
     except EvaluationError:

@@ -18,18 +18,22 @@ from typing import Final, NamedTuple
 from stepguard.language.currencies import MARK, marked
 
 _CURRENCY: Final = (
-    rf"(?:(?<![A-Za-z])(?P<prefix>[Tkm])(?=[A-Z]{{3}}(?![A-Za-z])))?(?:{MARK})(?P<suffix>(?:k|K|m|M|mn|bn|B)(?!\w))?"
+    rf"(?:(?<!\w)(?P<prefix>[TkKmM])\s?(?=[A-Z]{{3}}(?![A-Za-z])|[$\u20ac\u00a3\u00a5]))?(?:{MARK})"
+    r"(?:(?P<suffix>k|K|m|M|mn|bn|B)(?!\w)|\s?\(?(?P<apart>[kKmM])(?![\w.]))?"
 )
 _SCALE: Final = (
-    r"(?P<thousands>(?i:thousands?|tausend|tsd\.?|milliers|'000s?|’000s?|(?<![\w.,])000s?)(?!\w))"
+    r"(?P<thousands>(?i:thousands?|tausend|tsd\.?|milliers|'000s?|’000s?|(?<![\w.,])000s?|(?<!\w)[x×*]\s?1[,.\s]?000)(?!\w))"
+    r"|(?P<hundreds>(?i:hundreds?)(?!\w))"
     r"|(?P<millions>(?i:millions?|millionen|mio\.?|mn|mln|mm)(?!\w))"
     r"|(?P<billions>(?i:billions?|mrd\.?|milliarden|bn)(?!\w))"
     r"|(?P<lakhs>(?i:lakhs?|lacs?)(?!\w))|(?P<crores>(?i:crores?)(?!\w))"
 )
 _MARK: Final = re.compile(rf"{_CURRENCY}|{_SCALE}|(?P<percent>%|(?<!\w)(?i:per ?cent|percentage|pct|prozent)(?!\w))")
-_POWERS: Final = {"thousands": 3, "millions": 6, "billions": 9, "lakhs": 5, "crores": 7}
+_POWERS: Final = {"hundreds": 2, "thousands": 3, "millions": 6, "billions": 9, "lakhs": 5, "crores": 7}
 _LETTERS: Final = {"T": 3, "k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
-_YEARS: Final = re.compile(r"(?<![\w.,])(?:(?:19|20)[0-9]{2}|['’]?000['’]?s?|Q[1-4]|[0-9]{1,2}/[0-9]{2,4})(?![\w.,])")
+_YEARS: Final = re.compile(
+    r"(?<![\w.,])(?:[x×*]\s?1[,.\s]?000|(?:19|20)[0-9]{2}|['’]?000['’]?s?|Q[1-4]|[0-9]{1,2}/[0-9]{2,4})(?![\w.,])"
+)
 _DIGIT: Final = re.compile(r"\d")
 _CAPTION: Final = re.compile(
     r"\(\s*(?:['’]?000['’]?s?|thousands|millions|billions)(?!\w)[^)\n]*\)"
@@ -81,7 +85,7 @@ class Head:
             kind = mark.lastgroup or ""
             if mark["code"] or mark["sign"] or mark["name"] or mark["wide"]:
                 currencies.add(marked(mark))
-                power = _LETTERS.get(mark["prefix"] or mark["suffix"] or "", power)
+                power = _LETTERS.get(mark["prefix"] or mark["suffix"] or mark["apart"] or "", power)
             elif kind == "percent":
                 percent = True
             else:

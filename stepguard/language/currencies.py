@@ -138,7 +138,7 @@ _RARE_SIGNS: Final = "".join(
     name for name, codes in _SHARED.items() if codes and len(name) == 1 and not name.isalnum() and name not in SIGNS
 )
 MARK: Final = (
-    rf"(?:(?<![A-Za-z])|(?<=(?<![A-Za-z])[Tkm]))(?P<code>{SURE_CODE})(?![A-Za-z])|(?P<sign>{SIGN}|[{_RARE_SIGNS}])"
+    rf"(?:(?<![A-Za-z])|(?<=(?<![A-Za-z])[Tkm]))(?P<code>{SURE_CODE})(?!(?!(?:[kKmM]|mn|bn)(?!\w))[A-Za-z])|(?P<sign>{SIGN}|[{_RARE_SIGNS}])"
     rf"|(?<!\w)(?P<name>{'|'.join(_CAPITALIZED)}|(?i:{'|'.join(_SPELLED)}))(?!\w)"
     rf"|(?<!{_WIDE})(?P<wide>{_WIDE_NAMES})(?!{_WIDE})"
 )

@@ -11,10 +11,11 @@ A normal form is text: cheap to build, to compare and to read in a test.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from fractions import Fraction
 from itertools import islice
 from typing import Final, cast
 
-from stepguard.language.digits import Exact
+from stepguard.language.digits import Exact, exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import (
     Call,
@@ -40,13 +41,18 @@ _SETTLING: Final = frozenset({"min", "max", "abs", "floor", "ceil", "trunc", "ro
 _Factors = dict[tuple[str, bool], int]  # (text, whether it divides) -> how many times
 
 
-def normal_form(tree: Expression, values: Mapping[str, Value]) -> str:
+def normal_form(tree: Expression, values: Mapping[str, Value], *, in_hundredths: bool = False) -> str:
     """The normal form of `tree` with `values` in place of its variables.
+
+    Args:
+        tree: the expression.
+        values: the value of every variable in it.
+        in_hundredths: whether ratios among them, 3/20 and ``15%``, are written as ``15 / 100``.
 
     Raises:
         KeyError: a variable has no value.
     """
-    return _Form(values).text(tree)
+    return _Form(values, in_hundredths=in_hundredths).text(tree)
 
 
 def settled_forms(tree: Expression, values: Mapping[str, Value]) -> Iterator[str]:
@@ -143,9 +149,14 @@ def _leaf(tree: Number | Name, values: Mapping[str, Value]) -> Exact | bool | st
     return tree.value if type(tree) is Number else to_exact(values[tree.name])  # type: ignore[union-attr]
 
 
+def _is_ratio(tree: Number | Name, values: Mapping[str, Value]) -> bool:
+    return tree.percent if type(tree) is Number else type(values[tree.name]) is Fraction  # type: ignore[union-attr]
+
+
 class _Form:
-    def __init__(self, values: Mapping[str, Value]) -> None:
+    def __init__(self, values: Mapping[str, Value], *, in_hundredths: bool = False) -> None:
         self.values = values
+        self.in_hundredths = in_hundredths
         self.zeros = {"0"}  # texts that are zero whatever stands around them, and so have no sign
 
     def text(self, tree: Expression) -> str:
@@ -197,6 +208,9 @@ class _Form:
                 if isinstance(value, bool | str):
                     _put(repr(value), times, found)
                     return False
+                if self.in_hundredths and _is_ratio(tree, self.values):
+                    value = exact(Fraction(value) * 100)
+                    _put("100", -times, found)
                 _put(str(abs(value.numerator)), times, found)
                 if value.denominator != 1:
                     # The product that a division would give: 1/3 and `1 / 3` are the same working.

@@ -25,8 +25,8 @@ from stepguard.language.values import Value, show_value
 from stepguard.replies.formats import EquationFormat
 
 STATE: dict[str, Value] = {
-    "x": 12, "y": 7, "z": 7, "a": -96, "b": -106, "zero": 0, "third": Fraction(1, 3), "price": Decimal("2.50"),
-    "n": 2, "flag": True, "E": 4, "I": 2, "S": 3, "label": "blue",
+    "x": 12, "y": 7, "z": 7, "a": -96, "b": -106, "zero": 0, "third": Fraction(1, 3), "rate": Fraction(3, 20),
+    "price": Decimal("2.50"), "n": 2, "flag": True, "E": 4, "I": 2, "S": 3, "label": "blue",
 }  # fmt: skip
 
 
@@ -55,6 +55,8 @@ ACCEPTED: list[tuple[str, str, str]] = [
     *(("(x - y) * n", "number", "-(7 - 12) * 2 = 10"), ("(y - z) * n", "number", "-(7 - 7) * 2 = 0")),
     *(("x / y", "number", "12 / 7 = 12/7"), ("x / y / n", "number", "12 / (7 * 2) = 6/7")),
     *(("x / (y / n)", "number", "12 / 7 * 2 = 24/7"), ("x * third", "number", "12 * (1/3) = 4")),
+    *(("x * rate", "number", "12 * 15 / 100 = 1.8"), ("x * rate", "number", "12 / 100 * 15 = 1.8")),
+    *(("x * (1 - rate)", "number", "12 * (1 - 15/100) = 10.2"), ("x * 7.5%", "number", "7.5 / 100 * 12 = 0.9")),
     *(("x * third", "number", "12 / 3 * 1 = 4"), ("price * n", "number", "2.5 * 2 = 5")),
     *(("price * n", "number", "2.50 * 2 = $5.00"), ("x * 0.5", "number", "12 * 1/2 = 6")),
     *(("x * y // 5", "number", "7 * 12 // 5 = 16"), ("(x // 5) * y", "number", "7 * (12 // 5) = 14")),

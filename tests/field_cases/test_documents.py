@@ -167,6 +167,22 @@ def test_a_scale_that_is_said_above_belongs_to_the_amounts_below(caption: str, l
     assert not grounded(document, "1234000", "money(USD)")
 
 
+@all_rows("head", [
+    "EUR k", "k EUR", "kEUR", "EUR (k)", "EURk", "K\u20ac", "\u20ack", "EUR x 1,000", "x1000 EUR", "EUR K", "Net EUR k",
+])  # fmt: skip
+def test_a_scale_beside_the_currency_of_a_column_counts(head: str) -> None:
+    """G02: the letter or factor stands on either side of the currency, with a blank or without."""
+    document = f"| Item | {head} |\n|--|--|\n| Sales | 1,234 |"
+    assert grounded(document, "1234000", "money(EUR)")
+    assert not grounded(document, "1234", "money(EUR)")
+
+
+@all_rows("head", ["EUR", "Amount EUR", "EUR net", "k. A. EUR", "M. Miller EUR", "EUR/unit", "EUR 2024", "EUR Mar"])
+def test_other_words_beside_a_currency_are_no_scale(head: str) -> None:
+    """G02: initials, units and years leave the amounts as they are."""
+    assert grounded(f"| Item | {head} |\n|--|--|\n| Sales | 1,234 |", "1234", "money(EUR)")
+
+
 def test_percentages_under_their_head() -> None:
     """G02: under a percent sign a number is a percentage and no money; a row that does not fit is doubtful."""
     document = "| Item | % | EUR |\n|--|--|--|\n| VAT | 20 | 100.00 |\n| Low | 0.5 | 3.00 |"

@@ -85,6 +85,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "one equals sign": ("if a > 1 and x = 3:\n  t = 1", 1, "compared with =="),
     "two steps": ("if x > 3: t = 1; u = 2", 1, "a line of its own"),
     "sum of a product": ("t = sum of x * 2 for x in xs", 1, "stands in brackets"),
+    "sum among other values": ("if (x > 1) or count of y for y in ys where y > 1 > 2:\n  t = 1", 1, "(count of x for"),
     "items without a name": ("t = count of xs where xs > 3", 1, "needs a name"),
     "sign of a currency": ("t: boolean = x > \u20ac5", 1, "`5 EUR`"),
     "truth": ("t = a[0] and b + 1", 1, "takes truth values"),

@@ -122,6 +122,10 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*(?:#.*)?\Z", "nothing follows the equals sign"),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*'", "words stand in double quotes"),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*`", "a formula stands without backticks"),
+        (
+            r".*\b(?:sum|count|min|max|all|any|first) of [\w.]+ for\s+\w+\s+in\b",
+            "among other values it stands in brackets: `(count of x for x in xs where x > 3) > 2`",
+        ),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*\(.*\)\s*\Z", "a call sets a variable: `receipt = tool pay(amount=total)`"),
     )
 )

@@ -427,7 +427,7 @@ def _literal(token: Token) -> Expression:
     try:
         return read_literal(str(token))
     except ExpressionError as error:
-        remedy = "; write multiplication with *" if token.type == "QUANTITY" else ""
+        remedy = "; write multiplication with *" if "unit" in error.message else ""
         raise refuse(f"{token!s} is {error.message}{remedy}", token) from error
 
 
