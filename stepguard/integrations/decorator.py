@@ -200,7 +200,15 @@ def _signed(
     """The decorated function with the signature that callers see."""
     first = list(inspect.signature(function).parameters.values())[:before]
     taken = {each.name for each in first}
-    own = [inspect.Parameter(each.name, inspect.Parameter.KEYWORD_ONLY) for each in inputs if each.name not in taken]
+    own = [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is None else each.default,
+        )
+        for each in inputs
+        if each.name not in taken
+    ]
     made.__signature__ = inspect.Signature([*first, *own])  # type: ignore[attr-defined]
     made.__annotations__ = {}
     return made

@@ -123,6 +123,17 @@ def test_a_nearly_right_procedure_is_an_error_that_names_its_line(content: objec
     assert words in str(caught.value)
 
 
+def test_an_input_with_a_default_may_be_left_out() -> None:
+    """Nobody has to give what the procedure says already; what is given counts."""
+    fee = Procedure.parse("inputs: price, rate: percent = 10%\nfee = price * rate")
+    for text, values in (("price = 5", {"price": "5"}), ("price = 5\nrate = 7%", {"price": "5", "rate": "7%"})):
+        found = find_job([{"role": "user", "content": text}], named=fee, trust=Trust(inputs=("user",)))
+        assert found is not None
+        assert found.inputs == values
+    with pytest.raises(InputError, match="'price' of procedure has no value"):
+        find_job([{"role": "user", "content": "rate = 7%"}], named=fee, trust=Trust(inputs=("user",)))
+
+
 def test_two_procedures_are_one_too_many() -> None:
     """Where the messages hold two procedures, nobody guesses which one is meant."""
     with pytest.raises(ConfigError, match=r"2 messages are procedures \(1, 2\)"):

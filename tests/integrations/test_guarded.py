@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
 from typing import Any
 
 import openai
@@ -49,6 +50,17 @@ def test_the_decorated_function_tells_what_it_takes() -> None:
     assert (sums.__name__, sums.__doc__) == ("sums", "Adds up.")
     assert str(inspect.signature(sums)) == "(*, x, y)"
     assert sums.__wrapped__([]) == GOOD  # type: ignore[attr-defined]
+
+
+def test_an_input_with_a_default_may_be_left_out_of_a_call() -> None:
+    """The signature shows it, and the call takes it."""
+
+    @guarded("inputs: x, rate: percent = 10%\nfee = x * rate")
+    def ask(messages: object) -> str:
+        return '{"fee": "50 * 0.1 = 5"}'
+
+    assert inspect.signature(ask).parameters["rate"].default == Fraction(1, 10)
+    assert ask(x=50).status == "verified"
 
 
 def test_an_async_function_stays_async() -> None:

@@ -122,6 +122,13 @@ def test_a_percentage_has_its_sign(share: object, verified: bool) -> None:
     assert checked(output, SHARE, {"x": 200, "rate": "10%"}).verified is verified
 
 
+def test_an_input_with_a_default_may_be_left_out_behind_an_output() -> None:
+    """The output is judged with what the procedure says of it, unless another value is given."""
+    fee = Procedure.parse("inputs: x, rate: percent = 10%\nfee = x * rate")
+    assert checked({"fee": 5}, fee, {"x": 50}).verified
+    assert not checked({"fee": 5}, fee, {"x": 50, "rate": "20%"}).verified
+
+
 def test_working_is_judged_where_a_step_does_not_ask_for_it() -> None:
     """A right value with a wrong working is refused, whether or not the step has to show any."""
     step = Step("t", "a + b", show_work=False)

@@ -256,7 +256,7 @@ def _job(
     used: int,
 ) -> Job:
     for each in procedure.inputs:
-        if each.name not in given:
+        if each.name not in given and each.default is None:
             roles = ", ".join(sorted(trust.inputs))
             way = (
                 f", or in a message of {roles} that holds nothing else, as a line `{each.name} = 12` or a JSON object"

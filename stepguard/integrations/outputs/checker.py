@@ -78,6 +78,7 @@ class OutputChecker:
         check_seconds(check_timeout, "check_timeout", positive=True, optional=True)
         if isinstance(procedure, Step):
             self._types: Mapping[str, ValueType | None] = {name: _read_type(procedure) for name in procedure.reads}
+            self._defaults: Mapping[str, Value] = {}
             self.name, self.answer, performed = procedure.id, procedure.id, [procedure]
         else:
             if procedure.look_back is not None:
@@ -88,6 +89,7 @@ class OutputChecker:
                 "check it against one step, or against the plain steps of it as a procedure of their own",
             )
             self._types = {each.name: each.type for each in procedure.inputs}
+            self._defaults = {each.name: each.default for each in procedure.inputs if each.default is not None}
             self.name, self.answer, performed = procedure.name, procedure.answer, list(procedure.steps)
             if self.answer in self._types:
                 raise ConfigError(f"the answer of {self.name} is an input: there is nothing to check", option="answer")
@@ -134,9 +136,9 @@ class OutputChecker:
         for name in self._types:
             if name in given and name in self._fixed:
                 raise InputError(f"input {name!r} of {self.name} is given twice", name=name)
-            if name not in given and name not in self._fixed:
+            if name not in given and name not in self._fixed and name not in self._defaults:
                 raise InputError(f"input {name!r} of {self.name} is missing: give it as inputs=", name=name)
-        return {**self._fixed, **given}
+        return {**self._defaults, **self._fixed, **given}
 
     def misfit(self, output: object) -> str | None:
         """Why no output of this type could be accepted, whatever its values are; None where one could."""
