@@ -17,19 +17,25 @@ from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.records import as_json, now_text
 from stepguard.ledger.store import LedgerStore, Transaction
 
+STAYING: Final = "name, procedure, title, completed, total, calls, tokens, started"
+"""What a listing still tells of a run that was erased."""
+
 
 class RunChange:
     """What a person changes of a run that nobody drives."""
+
+    status: str
+    place: str | None
+    reason: str | None
+    _salt: bytes | None
 
     def __init__(self, file: LedgerStore, transaction: Transaction, run: int) -> None:
         self._file: Final = file
         self._transaction: Final = transaction
         self._run: Final = run
-        facts = transaction.execute("select status, place, reason, salt from runs where number = ?", run).fetchone()
-        self.status: Final[str] = facts[0]
-        self.place: Final[str | None] = facts[1]
-        self.reason: Final[str | None] = facts[2]
-        self._salt: Final[bytes | None] = facts[3]
+        facts = transaction.execute(f"select status, place, reason, salt, {STAYING} from runs where number = ?", run)
+        self.status, self.place, self.reason, self._salt, *staying = facts.fetchone()
+        self._staying: Final = dict(zip(STAYING.split(", "), staying, strict=True))
 
     def unsettled(self, step: str) -> OperationCall | None:
         """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
@@ -72,7 +78,7 @@ class RunChange:
         self._transaction.execute(
             "update runs set salt = null, place = null, reason = null where number = ?", self._run
         )
-        self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text()}))])
+        self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text(), **self._staying}))])
         self.set_status("erased")
         self._transaction.execute(
             "delete from procedures where digest not in (select procedure from runs where status != 'erased')"

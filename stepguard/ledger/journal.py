@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from stepguard.core.usage import Usage
 from stepguard.engine.actions import Commit, OperationCall
-from stepguard.engine.journal import KeptStep
+from stepguard.engine.journal import KeptStep, place_of
 from stepguard.errors import LedgerError
 from stepguard.language.value_json import from_data
 from stepguard.language.values import Value
@@ -50,6 +50,10 @@ class KeptRun:
         options: of a gate: its options in every process, without repetitions.
         end: how it ended last, None while it is under way or was killed.
         numbers: the numbers of the records of the steps, by their places, of the ``end``, and of every ``change N``.
+        listed: how the run has to be listed by its records; what is not there cannot be told from them.
+        standings: the statuses that it can be listed with.
+        epoch: how often it was gone on with at least.
+        answered: of a gate: the numbers of the calls of which is known what came of them.
     """
 
     run_id: str = ""
@@ -65,6 +69,10 @@ class KeptRun:
     options: list[Mapping[str, Any]] = field(default_factory=list)
     end: Mapping[str, Any] | None = None
     numbers: dict[str, int] = field(default_factory=dict)
+    listed: dict[str, Any] = field(default_factory=dict)
+    standings: frozenset[str] = frozenset()
+    epoch: int = 0
+    answered: set[int] = field(default_factory=set)
 
 
 def load_run(file: LedgerStore, run: int) -> KeptRun:
@@ -83,6 +91,7 @@ def load_run(file: LedgerStore, run: int) -> KeptRun:
         try:
             data = json.loads(body)
             check_shape(kind, data)
+            _list(kept, kind, data)
             _take_in(kept, kind, data, number)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
             raise LedgerError(
@@ -120,6 +129,45 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
             kept.usage += attempt.usage
         case "end":
             kept.end, kept.numbers["end"] = read_end(body), number
+
+
+def _list(kept: KeptRun, kind: str, body: Mapping[str, Any]) -> None:
+    """How a record changes what a run is listed as: what its writer does beside writing it."""
+    match kind:
+        case "begin":
+            if not kept.listed:
+                kept.listed |= {"completed": 0, "place": None, "reason": None}
+                kept.listed |= {name: body[name] for name in ("title", "total", "started") if name in body}
+            kept.epoch = max(kept.epoch, body.get("epoch", 0))
+            gated = kept.conversation is not None or body.get("conversation") is not None
+            kept.standings = frozenset({"open" if gated else "running" if body.get("queue") is None else "queued"})
+        case "step":
+            fresh = body["place"] not in kept.steps
+            kept.listed |= {"completed": kept.listed["completed"] + fresh, "place": body["path"]}
+        case "gate":
+            kept.answered.update(_answered(body))
+            kept.listed |= {"completed": len(kept.answered), **_last_decision(body)}
+        case "answer" | "repeat" | "call":
+            kept.standings |= {"answered"}
+        case "end":
+            kept.listed |= _ended(read_end(body))
+            kept.standings = frozenset({body["status"], *(["running"] if body["status"] == "waiting" else [])})
+
+
+def _ended(end: Mapping[str, Any]) -> dict[str, Any]:
+    """How a run is listed that has ended so."""
+    place, reason = (None, None) if end["problem"] is None else end["problem"]
+    stopped = {"place": place and str(place), "reason": reason and storable(reason)}
+    return {"completed": end["completed"], "total": end["total"], **stopped}
+
+
+def _last_decision(change: Mapping[str, Any]) -> dict[str, Any]:
+    """How a gate is listed behind a change in which it has decided something."""
+    if not change.get("decisions"):
+        return {}
+    decision = change["decisions"][-1]
+    words = None if decision["outcome"] == "allow" else storable(" ".join(_words(decision)))
+    return {"place": storable(decision["tool"]), "reason": words}
 
 
 class RunJournal:
@@ -172,9 +220,10 @@ class RunJournal:
         if not bodies:
             return
         fresh = sum(place not in self._kept.steps for place, _ in bodies)
-        last = str(commit.records[-1].occurrence)
+        written = {place for place, _ in bodies}
+        last = next(each for each in reversed(commit.records) if place_of(each.occurrence) in written)
         steps = [("step", body) for _, body in bodies]
-        self._writer.write(steps, {"completed = completed + ?": fresh, "place = ?": last})
+        self._writer.write(steps, {"completed = completed + ?": fresh, "place = ?": str(last.occurrence)})
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
@@ -219,7 +268,6 @@ class ConversationJournal:
     def __init__(self, writer: RunWriter, kept: KeptRun) -> None:
         self._writer: Final = writer
         self._kept: Final = kept
-        self._answered = {number for each in kept.changes for number in _answered(each)}
 
     @property
     def conversation(self) -> str:
@@ -233,11 +281,9 @@ class ConversationJournal:
 
     def write(self, change: Mapping[str, Any]) -> None:
         """See `GateJournal.write`."""
-        self._answered.update(_answered(change))
-        listed: dict[str, object] = {"completed = ?": len(self._answered)}
-        for decision in change.get("decisions", ())[-1:]:
-            words = None if decision["outcome"] == "allow" else storable(" ".join(_words(decision)))
-            listed |= {"place = ?": storable(decision["tool"]), "reason = ?": words}
+        self._kept.answered.update(_answered(change))
+        listed: dict[str, object] = {"completed = ?": len(self._kept.answered)}
+        listed |= {f"{name} = ?": value for name, value in _last_decision(change).items()}
         self._writer.write([("gate", as_json({**change, "at": now_text()}))], listed)
 
     def close(self) -> None:

@@ -327,11 +327,12 @@ class Ledger:
         return _RunRow(*rows[0])
 
     def _begin(self, run_id: str, subject: _Subject, status: KeptStatus, **facts: object) -> RunWriter:
-        salt, number = os.urandom(16), 0
-        begin = [("begin", _begin(run_id, subject.digest, 1, **facts))]
+        salt, number, started = os.urandom(16), 0, time.time()
+        listed = {"title": storable(subject.title), "total": subject.total, "started": started}
+        begin = [("begin", _begin(run_id, subject.digest, 1, **listed, **facts))]
         try:
             with self.file.writing() as transaction:  # the sync of the first step, or call of a tool, is one of this
-                created = self._create(transaction, subject, run_id, salt, status)
+                created = self._create(transaction, subject, run_id, salt, status, started)
                 transaction.append(created, salt, begin)
                 self._take(created, run_id)
                 number = created
@@ -361,8 +362,10 @@ class Ledger:
     def _writer(self, run_id: str, number: int, salt: bytes, epoch: int) -> RunWriter:
         return RunWriter(self.file, run=number, name=run_id, salt=salt, epoch=epoch, full_sync=self._full_sync)
 
-    def _create(self, transaction: Transaction, subject: _Subject, run_id: str, salt: bytes, status: KeptStatus) -> int:
-        title, now = storable(subject.title), time.time()
+    def _create(
+        self, transaction: Transaction, subject: _Subject, run_id: str, salt: bytes, status: KeptStatus, started: float
+    ) -> int:
+        title = storable(subject.title)
         transaction.execute(
             "insert into procedures values (?, ?, ?, ?) on conflict (digest) do nothing",
             *(subject.digest, title, subject.source, subject.operations),
@@ -371,7 +374,7 @@ class Ledger:
         made = transaction.execute(
             "insert into runs (number, name, salt, epoch, procedure, title, status, completed, total, calls, tokens,"
             " started, updated) values (?, ?, ?, 1, ?, ?, ?, 0, ?, 0, 0, ?, ?) on conflict (name) do nothing",
-            *(number, run_id, salt, subject.digest, title, status, subject.total, now, now),
+            *(number, run_id, salt, subject.digest, title, status, subject.total, started, started),
         )
         if not made.rowcount:
             raise RunConflict(f"another process has just begun the run {run_id!r} of {self.path}", under_way=True)

@@ -54,8 +54,9 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
     "begin": {
         **dict.fromkeys(("run", "procedure"), str),
         "inputs": _Maybe(dict),
-        **dict.fromkeys(("conversation", "queue"), _TEXT),
-        "priority": _Maybe(int),
+        **dict.fromkeys(("conversation", "queue", "title"), _TEXT),
+        **dict.fromkeys(("priority", "total", "epoch"), _Maybe(int)),
+        "started": _Maybe(float),
         "options": _Maybe({"zone": str, "reused_ids": bool, "observe": bool}),
     },
     "step": {
@@ -70,6 +71,7 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
     },
     "call": {**_PLACE, **dict.fromkeys(("key", "operation", "digest"), str), "returned": bool},
     "repeat": {"key": str},
+    "erased": {"at": str},
     "answer": {"path": str, "question": str, "value": object},
     "attempt": {
         **dict.fromkeys(("number", "committed"), int),

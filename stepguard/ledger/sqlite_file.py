@@ -54,6 +54,8 @@ class LedgerFile:
         _check_path(path)
         self.path = path
         self._absolute: Final = str(Path(path).absolute())  # which is no URI, whatever the name begins with
+        beside = os.path.realpath(self._absolute)
+        self._files: Final = self._absolute, f"{beside}-wal", f"{beside}-shm"
         self._lock: Final = threading.RLock()
         self._closed = False
         self._unsynced: OSError | None = None
@@ -61,9 +63,9 @@ class LedgerFile:
         self._long: int = _LONG
         self._writes: Final = SharedWrites()
         self._syncing: Final = SharedSync()
-        self._identity: tuple[int, int] | None = None
+        self._identity: tuple[tuple[int, int] | None, ...] = ()
         self._process: Final = os.getpid()
-        self._lock_path: Final = Path(f"{os.path.realpath(path)}-locks")  # the same under every name of the file
+        self._lock_path: Final = Path(f"{beside}-locks")  # the same under every name of the file
         self._locks: Final = RunLocks(str(self._lock_path))
         try:
             foreign = find_foreign(path, must_exist=read_only)
@@ -79,7 +81,7 @@ class LedgerFile:
                 self._check_schema(make=not read_only)
                 if not read_only and _write_ahead(self._connection):
                     self._open_log()
-            self._identity = _identity(self._absolute)
+            self._identity = _identity(self._files)
         except BaseException:
             self.close()
             raise
@@ -98,7 +100,7 @@ class LedgerFile:
     def _open_log(self) -> None:
         """Sync the log here from now on, and not in each commit, while the file is locked."""
         self._connection.execute("select 1 from sqlite_master limit 1").fetchone()  # which makes it
-        self._log = os.open(f"{os.path.realpath(self._absolute)}-wal", os.O_RDWR | getattr(os, "O_BINARY", 0))
+        self._log = os.open(self._files[1], os.O_RDWR | getattr(os, "O_BINARY", 0))
         self._closing.insert(0, weakref.finalize(self, os.close, self._log))
         for setting in ("synchronous = normal", "wal_autocheckpoint = 0", f"journal_size_limit = {_LONG}"):
             self._connection.execute(f"pragma {setting}")
@@ -139,11 +141,7 @@ class LedgerFile:
     def writing(self) -> Iterator[Transaction]:
         """See `LedgerStore.writing`."""
         with self._lock, self._explained():
-            if self._identity is not None and _identity(self._absolute) != self._identity:
-                raise LedgerError(
-                    f"the ledger {self.path} was removed or replaced while it was open: what is written now would be "
-                    "lost; open it again"
-                )
+            self._check_there()
             self._check_synced()
             self._begin()
             try:
@@ -155,6 +153,24 @@ class LedgerFile:
                     self._connection.execute("rollback")
                 raise
             self._shorten_log()
+
+    def _check_there(self) -> None:
+        """See that what is written will be where others look for it.
+
+        Raises:
+            LedgerError: the file, or one of those beside it, was taken away.
+        """
+        identity = _identity(self._files)
+        if self._identity in ((), identity):
+            return
+        if self._identity[0] == identity[0] and identity[1] is None:  # nobody has begun another log
+            with suppress(sqlite3.Error):
+                self._connection.execute("pragma wal_checkpoint(passive)").fetchone()  # what it held is in the file
+        name = next(path for path, now, then in zip(self._files, identity, self._identity, strict=True) if now != then)
+        raise LedgerError(
+            f"the ledger {self.path}: {name} was removed or replaced while it was open: what is written now would be "
+            "lost; open it again"
+        )
 
     def _begin(self) -> None:
         """Begin to write once nobody else does. SQLite itself would look again after 1, 2, 5, 10, ... 100 ms, for which
@@ -301,13 +317,17 @@ def _check_path(path: str) -> None:
         raise ConfigError(f"ledger: {reason}", option="ledger") from None
 
 
-def _identity(path: str) -> tuple[int, int] | None:
-    """Which file a path names, None where there is none."""
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return None
-    return facts.st_dev, facts.st_ino
+def _identity(paths: Iterable[str]) -> tuple[tuple[int, int] | None, ...]:
+    """Which files paths name, None for each that is not there."""
+    found: list[tuple[int, int] | None] = []
+    for path in paths:
+        try:
+            facts = os.stat(path)
+        except OSError:
+            found.append(None)
+        else:
+            found.append((facts.st_dev, facts.st_ino))
+    return tuple(found)
 
 
 def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:

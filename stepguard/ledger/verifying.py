@@ -16,11 +16,12 @@ from typing import Any, Final
 from stepguard.engine.journal import place_of
 from stepguard.errors import ConfigError, LedgerError, ProcedureError
 from stepguard.language.value_json import to_data
+from stepguard.ledger.changes import STAYING
 from stepguard.ledger.journal import KeptRun, load_run
 from stepguard.ledger.ledger import Ledger
 from stepguard.ledger.procedures import digest_of_source, procedure_digest
-from stepguard.ledger.records import storable
 from stepguard.ledger.replaying import RunReplay, load_procedure
+from stepguard.ledger.shapes import check_shape
 from stepguard.ledger.store import GENESIS, LedgerStore, chain_hash, digest_of
 from stepguard.policy.policy import Policy
 from stepguard.policy.rejudging import rejudge
@@ -31,7 +32,7 @@ __all__ = ["LedgerFault", "Verification", "verify_ledger"]
 
 _PAGE: Final = 2_000
 _COLUMNS: Final = (int, int, str, str | None, bytes, bytes, str, bytes | None, str)
-_LISTED: Final = "status, completed, total, calls, tokens, place, reason"
+_LISTED: Final = f"status, epoch, place, reason, {STAYING}"
 """What a listing tells of a run."""
 
 
@@ -113,32 +114,42 @@ def _verify(
     faults: list[LedgerFault] = []
     unchecked: dict[str, str] = {}
     rechecked = erasures = 0
-    for number, name, digest, *row in file.read(f"select number, name, procedure, {_LISTED} from runs order by number"):
-        try:
-            kept, wrong = _check_row(file, number, dict(zip(_LISTED.split(", "), row, strict=True)))
-            if wrong is None and row[0] == "erased":
-                erasures += 1
-            elif wrong is None and kept.conversation is not None:
-                policy = policies.get(digest)
-                if policy is None or len(kept.options) != 1:
-                    what = "its policy has to be given" if policy is None else "its gate had other options in between"
-                    unchecked[name] = what
-                    continue
-                wrong = _check_conversation(kept, kept.conversation, policy)
+    for number, *facts in file.read(f"select number, {_LISTED} from runs order by number"):
+        row = dict(zip(_LISTED.split(", "), facts, strict=True))
+        name = row["name"]
+        kept, wrong = _check_row(file, number, row)
+        if wrong is None and row["status"] == "erased":
+            erasures += 1
+        elif wrong is None:
+            try:
+                wrong = _check_records(file, kept, row["procedure"], known, policies)
                 rechecked += 1
-            elif wrong is None:
-                procedure = known[digest] if digest in known else load_procedure(file, digest)
-                rechecked += 1
-                wrong = _check_run(kept, procedure)
-        except ProcedureError as error:
-            unchecked[name] = f"its procedure has to be given: {error}"
-            continue
-        except ConfigError as error:
-            unchecked[name] = str(error)
-            continue
+            except ProcedureError as error:
+                unchecked[name] = f"its procedure has to be given: {error}"
+            except ConfigError as error:
+                unchecked[name] = str(error)
+            wrong = wrong or _unlike(row, {**kept.listed, "calls": kept.usage.calls, "tokens": kept.usage.tokens})
         if wrong is not None:
             faults.append(replace(wrong, run_id=name))
     return Verification(records, rechecked, erasures, unchecked, tuple(faults), last)
+
+
+def _check_records(
+    file: LedgerStore, kept: KeptRun, digest: str, known: Mapping[str, Procedure], policies: Mapping[str, Policy]
+) -> LedgerFault | None:
+    """The first wrong record of a run.
+
+    Raises:
+        ConfigError: the run cannot be carried out again.
+        ProcedureError: its procedure has to be given.
+    """
+    if kept.conversation is None:
+        return _check_run(kept, known[digest] if digest in known else load_procedure(file, digest))
+    if digest not in policies:
+        raise ConfigError("its policy has to be given")
+    if len(kept.options) != 1:
+        raise ConfigError("its gate had other options in between")
+    return _check_conversation(kept, kept.conversation, policies[digest])
 
 
 def _read_head(head: str) -> tuple[int, bytes]:
@@ -230,38 +241,45 @@ def _check_procedures(file: LedgerStore) -> LedgerFault | None:
     for digest, name, source, operations in file.read("select digest, name, source, operations from procedures"):
         if source is not None and digest_of_source(source, operations) != digest:
             return LedgerFault(None, None, f"the procedure {name!r} is not what was written")
-    return None
+    known = "select 1 from procedures where digest = runs.procedure and procedures.name = runs.title"
+    lost = file.read(f"select name from runs where status != 'erased' and not exists ({known}) order by number limit 1")
+    return LedgerFault(None, lost[0][0], "its procedure is missing, or has another name") if lost else None
 
 
 def _check_row(file: LedgerStore, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
     """What the records of a run come to, and where it is listed as something else: runs are no records."""
-    sql = "select salt is null, exists (select 1 from records where run = runs.number and kind = 'erased') from runs"
-    ((unsalted, erased),) = file.read(f"{sql} where number = ?", number)
-    status, kept = row["status"], KeptRun()
+    sql = "select salt is null, (select body from records where run = runs.number and kind = 'erased') from runs"
+    ((unsalted, erasure),) = file.read(f"{sql} where number = ?", number)
+    status, kept, erased = row["status"], KeptRun(), erasure is not None
     if not erased == unsalted == (status == "erased"):
         what = "a record says that it was erased" if erased else "no record says that it was erased"
         return kept, LedgerFault(None, None, f"the run is listed as {status}, and {what}")
     if erased:
-        return kept, None
+        try:
+            check_shape("erased", staying := json.loads(erasure))
+        except ValueError as error:
+            return kept, LedgerFault(None, None, f"it cannot be read that it was erased ({error})")
+        return kept, _unlike(row, {"place": None, "reason": None, **staying})
     try:
         kept = load_run(file, number)
     except LedgerError as error:
         return kept, LedgerFault(None, None, str(error))
-    end = kept.end
-    ended = None if end is None else end["status"]
-    if status not in ("queued", "running", "answered", "open") and status != ended:
-        what = f"the run is listed as {status}, and its records say {ended or 'nothing of it'}"
+    if status not in kept.standings:
+        what = f"the run is listed as {status}, and its records say {' or '.join(sorted(kept.standings))}"
         return kept, LedgerFault(None, None, what)
-    facts: dict[str, Any] = {"calls": kept.usage.calls, "tokens": kept.usage.tokens}
-    if end is not None:
-        problem = end["problem"]
-        stopped = (None, None) if problem is None else (str(problem[0]), storable(problem[1]))
-        facts |= {"completed": end["completed"], "total": end["total"], "place": stopped[0], "reason": stopped[1]}
-    wrong = next((name for name, value in facts.items() if row[name] != value), None)
-    if wrong is not None:
-        what = f"the run is listed with {wrong} {row[wrong]!r:.80}, and its records say {facts[wrong]!r:.80}"
+    if row["epoch"] < kept.epoch:
+        what = f"the run was gone on with {kept.epoch} times, and is listed with {row['epoch']}"
         return kept, LedgerFault(None, None, what)
     return kept, None
+
+
+def _unlike(row: Mapping[str, Any], facts: Mapping[str, Any]) -> LedgerFault | None:
+    """Where a run is listed as something else than records say."""
+    wrong = next((name for name in facts if name in row and row[name] != facts[name]), None)
+    if wrong is None:
+        return None
+    what = f"the run is listed with {wrong} {row[wrong]!r:.80}, and its records say {facts[wrong]!r:.80}"
+    return LedgerFault(None, None, what)
 
 
 def _check_conversation(kept: KeptRun, conversation: str, policy: Policy) -> LedgerFault | None:

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 import pytest
-from ledger_harness import CHAIN, LOOP, SURE, chain_again, payment
+from ledger_harness import CHAIN, LOOP, SURE, Counting, chain_again, kill, payment
 from policy_harness import NOW, ORDER, SHOP
 
 from stepguard import Guard, Policy, Procedure
@@ -104,6 +104,42 @@ def _use(ledger: Ledger, name: str) -> list[Callable[[], object]]:
         draw_text(reading.procedure, reading.result)
 
     return [draw, lambda: Guard(SURE, ledger=ledger).run(*RUNS[name], run_id=name)]
+
+
+def test_whatever_is_listed_is_held_against_the_records(tmp_path: Path) -> None:
+    """No cell of the tables beside the records can be altered, and no row taken out, that verifying does not name: of a
+    run that has ended, waits, was answered, killed or erased, and of a gate."""
+    path, copy = tmp_path / "runs.db", tmp_path / "copy.db"
+    path.write_bytes(_ledger())
+    with Ledger(path, full_sync=False) as ledger:
+        Guard(SURE, ledger=ledger).run(payment([], approval=True), {"x": 4}, run_id="waits on")
+        Guard(SURE, ledger=ledger).run(CHAIN, {"x": 13}, run_id="gone")
+        ledger.erase(["gone"])
+        kill(Guard(Counting(die_at=3), segment=1, ledger=ledger), CHAIN, {"x": 14}, "killed")
+        assert verify_ledger(ledger, policies=[POLICY]).right
+    told_by_nothing = {"updated", "epoch"}
+    connection = sqlite3.connect(path)
+    missed: list[str] = []
+    for table in ("runs", "procedures"):
+        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
+        for row in connection.execute(f"select * from {table}").fetchall():
+            where = f"where {columns[0]} = ?"
+            changes: list[tuple[str, list[object]]] = [(f"delete from {table} {where}", [row[0]])]
+            for column, value in zip(columns, row, strict=True):
+                other = value + 100 if isinstance(value, int | float) else 5 if column == "total" else f"{value}x"
+                if column not in told_by_nothing:
+                    changes.append((f"update {table} set {column} = ? {where}", [other, row[0]]))
+            for change in changes:
+                copy.write_bytes(path.read_bytes())
+                altered = sqlite3.connect(copy)
+                altered.execute(*change)
+                altered.commit()
+                altered.close()
+                with Ledger(copy, read_only=True) as ledger:
+                    missed += [change[0]] if verify_ledger(ledger, policies=[POLICY]).right else []
+    connection.close()
+    assert [each for each in missed if "set source" not in each and "set operations" not in each] == []
+    assert len(missed) <= 2  # of a policy, which has neither
 
 
 @pytest.mark.parametrize("seed", [*range(24), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(24, 200))])

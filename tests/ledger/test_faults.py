@@ -430,7 +430,30 @@ def test_a_file_that_was_taken_away_is_missed(tmp_path: Path, *, replaced: bool)
     with pytest.raises(LedgerError, match="was removed or replaced while it was open"):
         Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
     (tmp_path / "away.db").rename(path)
+    if replaced:  # whoever closed the other file took the log along, which had the name of its own
+        with pytest.raises(LedgerError, match="-wal was removed or replaced while it was open"):
+            Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+        ledger = Ledger(path)
     assert Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
+    assert [each.run_id for each in ledger.runs()] == ["run", "before"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file go that is open")
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+def test_a_file_beside_it_that_was_taken_away_is_missed(tmp_path: Path, end: str) -> None:
+    """What SQLite keeps beside the file is as needed as that: who removes it is told, and what was written is there."""
+    path, copy = tmp_path / "runs.db", tmp_path / "copy.db"
+    ledger = Ledger(path)
+    Guard(SURE, ledger=ledger).run(CHAIN, {"x": 12}, run_id="before")
+    Path(f"{path}{end}").unlink()
+    with pytest.raises(LedgerError, match=f"{end} was removed or replaced while it was open"):
+        Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
+    copy.write_bytes(path.read_bytes())  # as if this process died now
+    if end == "-shm":
+        Path(f"{copy}-wal").write_bytes(Path(f"{path}-wal").read_bytes())
+    with Ledger(copy) as left:
+        assert [(each.run_id, each.status) for each in left.runs()] == [("before", "verified")]
+        assert verify_ledger(left).right
 
 
 def test_a_forked_process_writes_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
