@@ -65,6 +65,9 @@ class RatedBackend(WrappedBackend):
         self._ledger: Final = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
         self._rate: Final = rate
         self._counted: Final = endpoint_of(self._backend)
+        if not self._counted:
+            what = f"no calls of {self.name} are counted: it is a person, a replay, or has a rate already"
+            raise ConfigError(what, option="backend")
 
     def complete(self, request: Request) -> Completion:
         """The model's reply, when it is this call's turn.

@@ -76,7 +76,20 @@ def test_an_endpoint_is_a_model_where_it_is_asked(tmp_path: Path) -> None:
     asked = person(lambda *_: 1).backend
     assert asked is not None
     assert endpoint_of(asked) == ""
-    assert endpoint_of(RatedBackend(first, ledger=tmp_path / "runs.db", rate=(1, 1.0))) == ""
+    rated = RatedBackend(first, ledger=tmp_path / "runs.db", rate=(1, 1.0))
+    assert endpoint_of(rated) == ""
+    for uncounted in (rated, asked, RecordedBackend(tmp_path / "r.db")):
+        with pytest.raises(ConfigError, match="are counted"):
+            RatedBackend(uncounted, ledger=tmp_path / "runs.db", rate=(1, 1.0))
+
+
+def test_a_model_of_a_client_is_the_same_endpoint_as_one_of_an_address() -> None:
+    """However a model is named, it is counted together where it is asked at the same address."""
+    openai = pytest.importorskip("openai")
+    address = "http://127.0.0.1:1/v1"
+    client = openai.OpenAI(base_url=f"{address}/", api_key="k")
+    named = OpenAIBackend("m", provider="groq", base_url=address, api_key="k")
+    assert endpoint_of(OpenAIBackend("m", client=client)) == endpoint_of(named) == f"m at {address}"
 
 
 @pytest.mark.parametrize("rate", [60, (0, 1.0), (1, 0.0), (1,), (1.5, 1.0), "60/60", None])
