@@ -45,6 +45,8 @@ _PERCENT = re.compile(
     r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
     r"(?: ?(?:\\?%|(?i:per ?cent)\b)(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
 )
+# The words in which a request asks for a rounding, behind what is to be rounded.
+_ROUNDED = re.compile(r",?(?: in ([A-Z]{3}),?)? \(?rounded to ([0-9]{1,3}) decimal places?\)?\s*\Z")
 _FOREIGN = "_in_another_currency_"
 _KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
 """Functions whose value is in the currency of what they are given."""
@@ -175,7 +177,7 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
     for index, shown in enumerate(work):
-        link = as_expression(plain(shown, crosses=not {"x", "X"}.intersection(step.reads)))
+        link = as_expression(plain(_without_rounding(shown, step), crosses=not {"x", "X"}.intersection(step.reads)))
         link, cut = _DIGITS_GO_ON.subn(r"\1", link)
         bare, currencies = _without_units(link)
         try:
@@ -202,6 +204,17 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         if not _true_link(bare, written, target, cut=bool(cut)):
             return "unfaithful_work", f"{shown.strip()!r} is not equal to {format_expression(target.tree)!r}"
     return None
+
+
+def _without_rounding(shown: str, step: Step) -> str:
+    """A link of working without the words at its end that say how the step rounds; with them where it rounds otherwise.
+
+    What stands before them need not be rounded yet; the value of the step, which is judged by itself, has to be.
+    """
+    words = _ROUNDED.search(shown)
+    kind = step.type
+    declared = words is not None and words[1] in (None, kind.currency) and int(words[2]) == kind.places
+    return shown[: words.start()] if words is not None and declared else shown
 
 
 def _without_units(link: str) -> tuple[str, frozenset[str]]:

@@ -11,9 +11,8 @@ from __future__ import annotations
 
 from calendar import monthrange
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date, timedelta
-from itertools import count
 from math import prod
 from typing import Literal, cast
 
@@ -29,50 +28,24 @@ _MAX_MONTHS = 24
 """A sum over more months is no help."""
 
 
-def split_dates(step: Step, values: Mapping[str, Value], *, one_by_one: bool = False) -> StandIn | None:
+def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     """The sum of days that is asked in the place of a step; None where it is not about dates, or too far.
 
     Args:
         step: a step whose value follows from an expression with dates (`Step.exact`).
         values: what it reads.
-        one_by_one: whether each term is added in a step of its own; None then where there are two terms only.
     """
-    stand_in = _sum_of_days(step, values)
-    return _one_by_one(stand_in) if one_by_one and stand_in is not None else stand_in
-
-
-def _one_by_one(stand_in: StandIn) -> StandIn | None:
-    (step,) = stand_in.steps
-    tree = step.expression
-    assert isinstance(tree, Chain)
-    if len(tree.operands) < 3:
-        return None
-    steps: list[Step] = []
-    total: Expression = tree.operands[0]
-    names = (name for number in count(1) if (name := f"p{number}") != step.id)
-    for operator, operand in zip(tree.operators[:-1], tree.operands[1:-1], strict=True):
-        steps.append(Step(next(names), Chain((total, operand), (operator,))))
-        total = Name(steps[-1].id)
-    last = Step(step.id, Chain((total, tree.operands[-1]), tree.operators[-1:]))
-    return replace(stand_in, steps=(*steps, last))
-
-
-def _sum_of_days(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     tree = step.exact
-    if isinstance(tree, Compare):
-        left, right = (_linear(side, values) for side in (tree.left, tree.right))
-        return (
-            None
-            if left is None or right is None
-            else _elapsed(step, left.less(right), order=tree.operator, measure="number")
-        )
+    if isinstance(tree, Compare):  # the sign of the difference decides
+        decision = Compare(tree.operator, Name(step.id), Number(0))
+        return _elapsed(step, days_apart(tree, values), measure="number", decision=decision)
     number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
     linear = None if tree is None else _linear(cast(Chain, tree).operands[0] if number else tree, values)
     if linear is None or isinstance(tree, Name):
         return None
-    if number:  # of days
-        return _elapsed(step, linear, measure="number")
-    return _later(step, linear) if len(linear.added) > len(linear.taken) else _elapsed(step, linear)
+    if len(linear.added) > len(linear.taken) and not number:
+        return _later(step, linear)
+    return _elapsed(step, _days_of(linear), measure="number" if number else "days")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,9 +119,7 @@ def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
 
 
 def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
-    if isinstance(operand, LiteralTerm):
-        return operand.value
-    if isinstance(operand, Number):
+    if isinstance(operand, LiteralTerm | Number):
         return operand.value
     return values.get(operand.name) if is_variable(operand) else None
 
@@ -185,15 +156,15 @@ def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
 
 
 def _elapsed(
-    step: Step, linear: _Linear, *, order: str | None = None, measure: Literal["number", "days"] = "days"
+    step: Step,
+    days: tuple[Expression, bool] | None,
+    *,
+    measure: Literal["number", "days"],
+    decision: Expression | None = None,
 ) -> StandIn | None:
-    """The days that a sum comes to, where its dates are two or none."""
-    made = _days_of(linear)
-    if made is None:
+    if days is None:
         return None
-    tree, negated = made
-    # The sign of a difference decides a comparison; a span has a measure of its own.
-    decision = None if order is None else Compare(order, Name(step.id), Number(0))
+    tree, negated = days
     return StandIn((Step(step.id, tree),), negated=negated, decision=decision, measure=measure)
 
 
@@ -204,6 +175,7 @@ def days_apart(tree: Compare, values: Mapping[str, Value]) -> tuple[Expression, 
 
 
 def _days_of(linear: _Linear) -> tuple[Expression, bool] | None:
+    """The days that a sum comes to, where its dates are two or none, and whether they are those of the other sign."""
     terms, turned = list(linear.days), False
     if linear.working:
         return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import count
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.core.verdicts import DeviationKind
@@ -19,7 +18,7 @@ from stepguard.language.records import Record
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
-from stepguard.repair.rewriting import StandIn
+from stepguard.repair.rewriting import StandIn, part_names
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
@@ -42,10 +41,6 @@ class Cited(StandIn):
     """
 
     passage: str = ""
-
-    def restore(self, values: Mapping[str, Value]) -> Value:
-        """See `StandIn.restore`."""
-        return values[self.steps[-1].id]
 
     def quotations(self, values: Mapping[str, Value]) -> tuple[str, ...]:
         """See `StandIn.quotations`."""
@@ -123,7 +118,7 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     options = step.type.options
     if not _in_words(step) or not _FEWEST_OPTIONS <= len(options) <= _MOST_PARTS:
         return None
-    names = _names(step)
+    names = part_names(step.id, *step.reads)
     source = _passage(step, values)
     before, reads = ((), step.reads) if source is None else ((source[0],), (source[0].id, *source[1]))
     questions = tuple(
@@ -160,7 +155,7 @@ def by_fields(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     record = step.type.record
     if not _in_words(step) or record is None or not 2 <= len(record.fields) <= _MOST_PARTS:
         return None
-    names = _names(step)
+    names = part_names(step.id, *step.reads)
     steps = tuple(
         Step(
             next(names),
@@ -184,7 +179,7 @@ def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if not 1 < len(parts) <= _MOST_PARTS:
         return None
     others = tuple(name for name in step.reads if name != document)
-    names = _names(step)
+    names = part_names(step.id, *step.reads)
     given = tuple((next(names), part) for part in parts)
     steps = tuple(
         Step(
@@ -225,11 +220,6 @@ def _parts(text: str) -> Iterator[str]:
 
 def _in_words(step: Step) -> bool:
     return step.performer == "model" and step.expression is None and step.exact is None
-
-
-def _names(step: Step) -> Iterator[str]:
-    used = {step.id, *step.reads}
-    return (name for number in count(1) if (name := f"p{number}") not in used)
 
 
 def _of_field(step: Step, key: str) -> list[Check]:

@@ -83,7 +83,7 @@ class Failures:
         """Whether a model that fails at it fails again: it wants a calendar, or a number written as a percentage."""
         if self.step.expression is not None:
             return is_plain_percentage(self.step)
-        return _calendar(self.step) and Split().stand_in(self.step, self.values) is not None
+        return _calendar(self.step) and _SPLIT.applies(self.step, self.values)
 
     @property
     def reads_document(self) -> bool:
@@ -109,6 +109,14 @@ class Failures:
         """Whether what came of a rung was found wrong: who is asked again is told that."""
         return any(each == rung and kind == "wrong_value" for each, kind in zip(self.rungs, self.kinds, strict=True))
 
+    def ran_on_like(self, rung: Rung) -> bool:
+        """Whether replies that ran on say that those to a rung will, which has the model write more than the step.
+
+        What ran on behind a draft says that of drafts alone: small steps are asked without the text.
+        """
+        cut = [each for each, kind in zip(self.rungs, self.kinds, strict=True) if kind == "truncated"]
+        return rung.draft or (rung.assistance == "split" and not all(each.draft for each in cut))
+
     def can(self, rung: Rung) -> bool:
         """Whether a rung asks anything, and anything that was not asked before."""
         if self.isolated and rung.plain and not rung.temperature:
@@ -131,7 +139,7 @@ def way_at_first(step: Step, values: Mapping[str, Value]) -> Rung | None:
     Of the dates and spans of ``benchmarks/branches.py`` Qwen2.5-Coder got 23 of 98 (1.5B) and 5 of 56 (0.5B) right as
     they stand; all of the other 75, and 44 of the other 51, as sums of days.
     """
-    return _SPLIT if counts_days(step) and _SPLIT.stand_in(step, values) is not None else None
+    return _SPLIT if counts_days(step) and _SPLIT.applies(step, values) else None
 
 
 class Repair(Protocol):

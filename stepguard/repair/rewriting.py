@@ -7,11 +7,12 @@ itself follows. That value is checked once more, against the step as it stands.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from itertools import count
 from typing import ClassVar, Literal, cast
 
 from stepguard.core.verdicts import DeviationKind
@@ -82,6 +83,11 @@ class StandIn:
         if type(days) is not int:
             raise InexactError(f"{days} is no number of days")
         return timedelta(days=days) if self.since is None else self.since + timedelta(days=days - 1)
+
+
+def part_names(*used: str) -> Iterator[str]:
+    """Names for what is asked in the place of a step, none of which is used."""
+    return (name for number in count(1) if (name := f"p{number}") not in used)
 
 
 def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:

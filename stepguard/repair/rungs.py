@@ -118,11 +118,6 @@ class Rung:
         return self.assistance == "person" and self.backend is None
 
     @property
-    def asks_for_more(self) -> bool:
-        """Whether it has the model write more than the step itself: no cure for replies that run on and on."""
-        return self.draft or self.assistance == "split"
-
-    @property
     def plain(self) -> bool:
         """Whether the run's own model is asked the step as it stands."""
         in_steps = self.wording == "steps" and not self.draft

@@ -49,6 +49,30 @@ def test_what_is_not_an_equation_for_the_step_is_refused(entry: str) -> None:
     assert json.loads(result.to_json())["completed"] == 0
 
 
+@all_rows(
+    "kind, entry, accepted",
+    [
+        ("decimal(2)", "8.205 * 3 = 24.615 rounded to 2 decimal places = 24.62", True),
+        ("decimal(2)", "8.205 * 3, rounded to 2 decimal places = 24.62", True),
+        ("decimal(1)", "8.205 * 3 = 24.615 (rounded to 1 decimal place) = 24.6", True),
+        ("money(EUR)", "8.205 * 3 = 24.615, in EUR, rounded to 2 decimal places = 24.62", True),
+        ("money(EUR)", "8.205 * 3 in EUR, rounded to 2 decimal places = 24.615 EUR = 24.62", True),
+        ("money(EUR)", "8.205 * 3 = 24.615, in USD, rounded to 2 decimal places = 24.62", False),
+        ("decimal(2)", "8.205 * 3 = 24.615, rounded to 1 decimal place = 24.62", False),
+        ("number", "8.205 * 3 = 24.615, rounded to 3 decimal places = 24.615", False),
+        ("decimal(2)", "8.205 * 3 = 24.635 rounded to 2 decimal places = 24.62", False),
+        ("decimal(2)", "8.205 * 2 rounded to 2 decimal places = 24.62", False),
+        ("decimal(2)", "8.205 * 3 = 24.615 rounded to 2 decimal places = 24.61", False),
+        ("decimal(2)", "rounded to 2 decimal places = 24.62", False),
+    ],
+)
+def test_working_may_say_the_rounding_as_the_request_does(kind: str, entry: str, accepted: bool) -> None:
+    """The words of the step's own rounding may stand behind what is rounded; those of another may not."""
+    procedure = Procedure.parse(f"inputs: x, y\nt1: {kind} = x * y")
+    with ScriptedBackend({"t1": entry}) as backend:
+        assert Guard(backend, repair=0).run(procedure, {"x": "8.205", "y": 3}).verified == accepted
+
+
 @pytest.mark.parametrize(
     ("expression", "entry", "accepted"),
     [

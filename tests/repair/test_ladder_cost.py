@@ -16,7 +16,7 @@ from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
-from stepguard.repair.rungs import Code, Draft, Question, Resample, Rewrite, Split, another_model
+from stepguard.repair.rungs import Code, Draft, Question, Resample, Rewrite, Rung, Split, another_model
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 pytestmark = pytest.mark.once
@@ -59,6 +59,19 @@ def test_a_draft_that_is_none_is_not_used(draft: Completion, kind: str) -> None:
     assert result.status == "abstained"
     assert next(each.kind for attempt in result.attempts[1:] for each in attempt.deviations) == kind
     assert all(request.reply_format is None for request in model.requests[1:])
+
+
+@pytest.mark.parametrize(
+    ("first", "drafts", "status"), [(Draft(), ["106 less 96 is"], "verified"), (Resample(), [], "abstained")]
+)
+def test_small_steps_are_asked_where_nothing_but_a_draft_ran_on(first: Rung, drafts: list[str], status: str) -> None:
+    """Replies that run on behind the model's own text say nothing of small steps; those to the step itself do."""
+    ran_on = Completion('{"t1": "' + "106 - 96 " * 60, finish_reason="length")
+    replies = {"p1": "106 - 90 = 16", "t1": "16 - 6 = 10"}, {"t2": "10 * 3 = 30"}
+    model = ScriptedBackend({"t1": "-96 - (-106) = 11"}, *drafts, ran_on, *replies)
+    result = Guard(model, segment=1, repair=Ladder([first, Split()])).run(MINUS, INPUTS)
+    assert result.status == status
+    assert any(attempt.rung == "split" for attempt in result.attempts) == (status == "verified")
 
 
 def test_the_working_of_a_draft_need_not_be_shown_again() -> None:

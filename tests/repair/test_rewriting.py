@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -13,20 +14,24 @@ from tables import all_rows
 
 from stepguard import Step
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expressions import Chain, Compare, Number
+from stepguard.language.expressions import Chain, Compare, Name, Number
 from stepguard.language.values import Value, to_exact
 from stepguard.repair.rewriting import StandIn, rewrite
-from stepguard.repair.splitting import split
+from stepguard.repair.splitting import Way, split
 
 
 def worked(stand_in: StandIn) -> Value:
     """The value that follows where every step of a stand-in is carried out rightly."""
+    return stand_in.restore(worked_out(stand_in))
+
+
+def worked_out(stand_in: StandIn) -> dict[str, Value]:
     known: dict[str, Value] = {}
     for step in stand_in.steps:
         assert step.expression is not None
         assert set(step.reads) <= set(known)
         known[step.id] = step.type.convert(evaluate(step.expression, known))
-    return stand_in.restore(known)
+    return known
 
 
 def formulas(stand_in: StandIn | None) -> list[str | None] | None:
@@ -128,20 +133,33 @@ NUMBERS = st.one_of(
     st.integers(-9999, 9999), st.decimals(-999, 999, places=2, allow_nan=False), st.fractions(-9, 9, max_denominator=8)
 )
 FORMULAS = st.sampled_from([
-    "x + y", "x - y", "x * y", "x - y - z", "x * y + z", "(x + y) * z", "-x + y", "x / 4 - y", "x - (y - z)",
+    "x + y", "x - y", "x * y", "x - y - z", "x * y + z", "(x + y) * z", "-x + y", "x / 4 - y", "x - (y - z)", "x / 8",
     "x < y + z",
 ])  # fmt: skip
+KINDS = st.sampled_from(["number", "decimal(2)", "decimal(0, floor)", "percent(1)"])
 
 
-@given(formula=FORMULAS, x=NUMBERS, y=NUMBERS, z=NUMBERS)
-def test_every_stand_in_keeps_the_value(formula: str, x: Value, y: Value, z: Value) -> None:
-    """Carried out rightly, a stand-in gives exactly what the step gives."""
-    step = Step("t", formula)
+@given(formula=FORMULAS, kind=KINDS, way=st.sampled_from(get_args(Way)), x=NUMBERS, y=NUMBERS, z=NUMBERS)
+def test_every_stand_in_keeps_the_value(formula: str, kind: str, way: Way, x: Value, y: Value, z: Value) -> None:
+    """Carried out rightly, a stand-in gives exactly what the step gives; no operation in a split is rounded as well."""
+    step = Step("t", formula, type="boolean" if "<" in formula else kind)
     values: Mapping[str, Value] = {"x": x, "y": y, "z": z}
     assert step.expression is not None
-    for made in (rewrite(step, values), split(step, values)):
+    value = step.type.convert(evaluate(step.expression, values))
+    for made in (rewrite(step, values), split(step, values, way=way)):
         if made is not None:
-            assert worked(made) == step.type.convert(evaluate(step.expression, values))
+            assert worked(made) == value
+    if made is not None and made.decision is None and not any(map(_is_endless, (x, y, z))):
+        for small in made.steps:
+            known = {name: number for name, number in worked_out(made).items() if name != small.id}
+            assert small.expression is not None
+            result = evaluate(small.expression, known)
+            rounded = to_exact(small.type.convert(result)) != result
+            assert not rounded or isinstance(small.expression, Name) or _is_endless(result)
+
+
+def _is_endless(number: Value) -> bool:
+    return (Fraction(to_exact(number)) * 10**20).denominator > 1
 
 
 def _numbers(stand_in: StandIn) -> list[Fraction]:

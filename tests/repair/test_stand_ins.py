@@ -81,6 +81,9 @@ FINER: list[tuple[str, int, int, list[str] | None]] = [
     ("x - y", 217, 88, ["217 - 10", "p1 - 70", "p2 - 7", "p3 - 1"]),
     ("x * y", 85, 3, ["80 * 3", "5 * 3", "p1 + p2"]),
     ("x * y + 4", 85, 3, ["80 * 3", "5 * 3", "p1 + p2", "p3 + 4"]),
+    ("x * y + 4", -85, 3, ["-85 * 3", "p1 + 4"]),
+    ("x * y / 10 + 4", 85, 3, ["80 * 3", "5 * 3", "p1 + p2", "p3 / 10", "p4 + 4"]),
+    ("x * 0.7 * y", 85, 3, ["5 * 0.7", "80 * 0.7", "p1 + p2", "p3 * 3"]),  # of decimals the least comes first
     ("x + y", 999, 1, None),  # it ends on the round number
     ("x + y", 45, 3, None),  # nothing carries
     ("x - y", 12, 7, None),  # one part would be 5, which is the value
@@ -107,6 +110,9 @@ COMPENSATED: list[tuple[str, str, str, list[str] | None]] = [
     ("x - y", "12", "1/3", None),  # its digits have no end
     ("x + y", "1/3", "1/7", None),
     ("x * y", "7", "19", ["7 * 20", "7 * 1", "p1 - p2"]),
+    *(("x / 2 - y", "72", "28", ["72 / 2", "p1 - 28"]), ("x / 2 - y", "60", "28", ["60 / 2", "p1 - 28"])),  # 8 and 2
+    ("x / 2 - y", "72", "-28", ["72 / 2", "p1 - (-28)"]),
+    ("x / 4", "7", "19", None),
 ]
 
 
@@ -118,17 +124,15 @@ def test_a_number_is_rounded_up_and_the_rest_put_back(formula: str, x: str, y: s
     assert (None if found is None else [each.formula for each in found.steps]) == asked
 
 
-LAST_OPERATION: list[tuple[str, list[str] | None]] = [
-    ("t1: decimal(2) = x * y - z", ["659.58 * 0.5", "p1 - 20", "p2 + 0.05", "p3"]),
-    ("t1: decimal(2) = z + x * y", ["659.58 * 0.5", "p1 + 20", "p2 - 0.05", "p3"]),
-    (
-        "t1 = (x + y) * z",
-        ["659.58 + 0.5", "p1 * 10", "p1 * 9", "p1 * 0.9", "p1 * 0.05", "p2 + p3", "p6 + p4", "p7 + p5"],
-    ),
-    ("t1: decimal(2) = z - x * y", ["659.58 * 0.5", "19.95 - p1", "p2"]),  # what is taken off is not known yet
-    ("t1: decimal(2) = (x + z) / 4", ["659.58 + 19.95", "p1 / 4"]),  # its digits may have no end
-    ("t1 = x - y - 5", ["659.58 - 0.5", "p1 - 5"]),
-    ("t1 = x - y - 28", ["659.58 - 0.5", "p1 - 30", "p2 + 2"]),
+LAST_OPERATION: list[tuple[str, list[str]]] = [
+    ("t1: decimal(2) = x * y - z", ["0.5 * 80", "0.5 * 0.6", "p1 + p2", "p3 - 20", "p4 + 0.05"]),
+    ("t1: decimal(1) = z + x * y", ["0.5 * 80", "0.5 * 0.6", "p1 + p2", "p3 + 20", "p4 - 0.05", "p5"]),
+    ("t1 = (x + y) * z", ["80.6 + 0.5", "p1 * 10", "p1 * 9", "p1 * 0.9", "p1 * 0.05", "p2 + p3", "p6 + p4", "p7 + p5"]),
+    ("t1: decimal(2) = z - x * y", ["0.5 * 80", "0.5 * 0.6", "p1 + p2", "19.95 - p3"]),  # p3 is not known yet
+    ("t1: decimal(2) = (x + z) / 3", ["80.6 + 19.95", "p1 / 3"]),  # its digits have no end
+    ("t1: decimal(2) = (x + z) / 4", ["80.6 + 19.95", "p1 / 4", "p2"]),
+    ("t1 = x - y - 5", ["80.6 - 0.5", "p1 - 5"]),
+    ("t1 = x - y - 28", ["80.6 - 0.5", "p1 - 30", "p2 + 2"]),
 ]
 
 
@@ -136,23 +140,64 @@ LAST_OPERATION: list[tuple[str, list[str] | None]] = [
 def test_the_last_of_several_operations_is_taken_apart(step: str, asked: list[str]) -> None:
     """Its number is rounded up, or multiplied by digit by digit, and the step's rounding stands by itself."""
     procedure = Procedure.parse(f"inputs: x, y, z\n{step}")
-    inputs = procedure.accept_inputs({"x": "659.58", "y": "0.5", "z": "19.95"})
+    inputs = procedure.accept_inputs({"x": "80.6", "y": "0.5", "z": "19.95"})
     found = Split(way="compensation").stand_in(procedure.steps[0], inputs)
     assert found is not None
     assert [each.formula for each in found.steps] == asked
 
 
-def test_a_sum_that_is_right_but_not_rounded_is_rounded_in_a_step_of_its_own() -> None:
+@pytest.mark.parametrize(
+    ("price", "way", "steps"),
+    [("12345.67", "compensation", 16), ("123456.78", "digits", 3), ("1234567.89", "round_numbers", 3)],
+)
+def test_a_long_number_is_taken_apart_as_far_as_sixteen_steps(price: str, way: Way, steps: int) -> None:
+    """A price of seven digits times a rate, less a fee, is asked digit by digit; one of more digits is not."""
+    procedure = Procedure.parse("inputs: x, y, z\nt1: decimal(2) = x * y - z")
+    inputs = procedure.accept_inputs({"x": price, "y": "0.7", "z": "19.95"})
+    found = split(procedure.steps[0], inputs, way=way)
+    assert found is not None
+    assert len(found.steps) == steps
+    assert (split(procedure.steps[0], inputs, way="round_numbers") is None) == (way == "digits")
+
+
+def test_a_result_that_is_right_but_not_rounded_is_rounded_in_a_step_of_its_own() -> None:
     """Models give all the digits of what they worked out; the exact value is verified, then its rounding asked."""
     procedure = Procedure.parse("inputs: x, y, z\nt1: decimal(2) = x * y - z")
-    exact = {"p1": "360.69 * 0.4 = 144.276", "p2": "144.276 - 5 = 139.276", "p3": "139.276 + 0.05 = 139.326"}
+    exact = {"p1": "360.69 * 0.4 = 144.276", "p2": "144.276 - 4.955 = 139.321"}
     with ScriptedBackend(
-        {"t1": "360.69 * 0.4 - 4.95 = 139.326"}, {**exact, "t1": "139.326"}, {"t1": "139.33"}
+        {"t1": "360.69 * 0.4 - 4.955 = 139.321"}, {**exact, "t1": "139.321"}, {"t1": "139.32"}
     ) as model:
-        rungs = Ladder([Split(way="compensation", times=2)])
-        result = Guard(model, repair=rungs).run(procedure, {"x": "360.69", "y": "0.4", "z": "4.95"})
-    assert (result.status, str(result.answer)) == ("verified", "139.33")
-    assert formulas(model)[-1] == ["p3"]
+        result = Guard(model, repair=Ladder([Split()])).run(procedure, {"x": "360.69", "y": "0.4", "z": "4.955"})
+    assert (result.status, str(result.answer)) == ("verified", "139.32")
+    assert formulas(model)[-1] == ["p2"]
+
+
+PRODUCTS = ["0.7 * 20", "0.7 * 4", "0.7 * 0.9", "0.7 * 0.05"]
+ROUNDED: list[tuple[str, str, str, list[str] | None]] = [
+    ("x * y", "decimal(2)", "24.95", [*PRODUCTS, "p1 + p2", "p5 + p3", "p6 + p4", "p7"]),
+    ("x / 4", "money(EUR)", "24.95", ["24.95 / 4", "p1"]),
+    ("x / 3", "decimal(2)", "24.95", None),  # its digits have no end
+    ("x / 4", "decimal(4)", "24.95", None),  # no rounding is needed
+    ("x * y - 1.5", "decimal(2)", "24.95", ["24.95 * 0.7", "p1", "p2 - 1.5"]),
+    ("x * y - 1.5", "decimal(2, floor)", "24.95", ["24.95 * 0.7", "p1", "p2 - 1.5"]),
+    ("20 - x * y", "decimal(2)", "24.91", ["24.91 * 0.7", "p1", "20 - p2"]),
+    ("20 - x * y", "decimal(2)", "24.95", ["24.95 * 0.7", "20 - p1", "p2"]),  # a tie, which goes the other way
+    ("x * y - 1.556", "decimal(2)", "24.95", ["24.95 * 0.7", "p1 - 1.556", "p2"]),
+    ("x * y * 1", "decimal(2)", "24.95", ["24.95 * 0.7", "p1 * 1", "p2"]),
+    ("x * y + 1", "percent(1)", "0.1234", ["0.1234 * 0.7", "p1", "p2 + 1"]),
+    ("x * y + 1", "percent(1)", "0.13", ["0.13 * 0.7", "p1 + 1"]),
+    ("x * y + 1", "number", "24.95", ["24.95 * 0.7", "p1 + 1"]),
+]
+
+
+@pytest.mark.parametrize(("formula", "kind", "x", "asked"), ROUNDED)
+def test_no_small_step_both_calculates_and_rounds(formula: str, kind: str, x: str, asked: list[str] | None) -> None:
+    """Rounding is a step of its own, and before the last sum where that is the same."""
+    procedure = Procedure.parse(f"inputs: x: number, y: number\nt1: {kind} = {formula}")
+    inputs = procedure.accept_inputs({"x": x, "y": "0.7"})
+    found = split(procedure.steps[0], inputs)
+    assert "/" not in formula or split(procedure.steps[0], inputs, way="round_numbers") is None
+    assert (None if found is None else [each.formula for each in found.steps]) == asked
 
 
 @given(
