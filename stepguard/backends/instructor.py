@@ -8,7 +8,6 @@ is parsed, asked again or logged there, and is handed on for `stepguard.replies.
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypedDict, Unpack, get_args
 
@@ -17,6 +16,7 @@ from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.instructor_calls import OF_INSTRUCTOR, caller, is_async_client, method_of, model_of
 from stepguard.backends.limiter import EndpointLimiter
 from stepguard.backends.providers import digest
+from stepguard.backends.request_shapes import extra_digest
 from stepguard.backends.sdk_backend import SdkBackend, check_common
 from stepguard.backends.sdk_errors import field
 from stepguard.backends.vendor_requests import ReplyBinding, taken_by, wire_of
@@ -148,8 +148,7 @@ class InstructorBackend(SdkBackend):
     @property
     def signature(self) -> Mapping[str, object]:
         """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
-        extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
-        return {"model": self._label, "provider": self._kind, "mode": self._mode, "extra": extra}
+        return {"model": self._label, "provider": self._kind, "mode": self._mode, "extra": extra_digest(self._extra)}
 
     def __repr__(self) -> str:
         return f"InstructorBackend({self.name!r}, provider={self._kind!r}, mode={self._mode!r})"

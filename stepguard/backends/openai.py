@@ -11,7 +11,6 @@ library, so that any release of the SDK fits, and clients of other vendors that 
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Literal, TypedDict, Unpack, get_args
 
@@ -20,7 +19,7 @@ from stepguard.backends.completion_streams import OPTIONS, CompletionStream
 from stepguard.backends.direct_posts import direct_sender
 from stepguard.backends.limiter import EndpointLimiter
 from stepguard.backends.providers import OPENAI, ReplyMode, account_of, client_maker, find_provider, split_name
-from stepguard.backends.request_shapes import chat_form, responses_form
+from stepguard.backends.request_shapes import chat_form, extra_digest, longest_silence, responses_form
 from stepguard.backends.response_streams import ResponseStream
 from stepguard.backends.sdk_backend import SdkBackend, check_common
 from stepguard.backends.sdk_calls import account_of_client, is_awaited, without_retries
@@ -40,8 +39,6 @@ _NOT_EXTRA_OF_RESPONSES: Final = frozenset(
     {"background", "conversation", "input", "instructions", "previous_response_id", "prompt"}
     | {"model", "stream", "timeout", "tool_choice", "tools"}
 )
-_LONGEST_SILENCE: Final = 1_000_000.0
-"""Sockets take no time-out of more than some weeks; longer ones bound the call as a whole alone."""
 
 
 class _Options(TypedDict, total=False):
@@ -199,7 +196,6 @@ class OpenAIBackend(SdkBackend):
     @property
     def signature(self) -> Mapping[str, object]:
         """What shapes a reply beside the request; extra parameters, which may hold secrets, as a hash."""
-        extra = hashlib.sha256(repr(sorted(self._extra.items())).encode()).hexdigest()[:16] if self._extra else None
         newer = {"api": None if self._api == "chat_completions" else self._api, "reasoning_effort": self._effort}
         return {
             "model": self._label,
@@ -207,7 +203,7 @@ class OpenAIBackend(SdkBackend):
             "strict": self._strict,
             "max_tokens_parameter": self._max_tokens_parameter,
             "answer_in_reasoning": self._answer_in_reasoning,
-            "extra": extra,
+            "extra": extra_digest(self._extra),
             **{name: value for name, value in newer.items() if value is not None},
         }
 
@@ -236,7 +232,7 @@ class OpenAIBackend(SdkBackend):
             "messages" if chat else "input": request.chat(),
             "temperature": request.temperature,
             self._max_tokens_parameter if chat else "max_output_tokens": request.max_tokens,
-            "timeout": None if request.timeout is None else min(request.timeout, _LONGEST_SILENCE),
+            "timeout": longest_silence(request.timeout),
             **(self._chat_parameters(request) if chat else self._response_parameters(request)),
             **self._extra,
         }

@@ -1,7 +1,8 @@
-"""What binds a reply to its form: the parameters for it, of chat completions and of responses."""
+"""What binds a reply to its form: the parameters for it, of chat completions and of responses; and what all share."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -12,6 +13,17 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _TOOL: Final = "Gives the answer to every step that was asked."
+_LONGEST_SILENCE: Final = 1_000_000.0
+
+
+def longest_silence(seconds: float | None) -> float | None:
+    """The time-out of a socket: none takes more than some weeks. What is longer bounds the call as a whole alone."""
+    return None if seconds is None else min(seconds, _LONGEST_SILENCE)
+
+
+def extra_digest(extra: Mapping[str, object]) -> str | None:
+    """Extra parameters, which may hold secrets, as a hash; None where there are none."""
+    return hashlib.sha256(repr(sorted(extra.items())).encode()).hexdigest()[:16] if extra else None
 
 
 @lru_cache(maxsize=512)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from stepguard.backends.anthropic_streams import AnthropicStream
 from stepguard.backends.base import Message, Request
 from stepguard.backends.completion_streams import OPTIONS, CompletionStream
-from stepguard.backends.request_shapes import chat_form
+from stepguard.backends.request_shapes import chat_form, longest_silence
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -25,8 +25,6 @@ ReplyBinding = Literal["json_schema", "json"]
 
 _SHORTEST_KEPT: Final = 4096
 """Characters of a prompt that are worth keeping: some 1,024 tokens, below which no vendor keeps any."""
-_LONGEST_SILENCE: Final = 1_000_000.0
-"""Sockets take no time-out of more than some weeks; longer ones bound the call as a whole alone."""
 _USUAL: Final = MappingProxyType({name: name for name in ("temperature", "max_tokens", "seed", "timeout")})
 
 _Parameters = dict[str, Any]
@@ -87,7 +85,7 @@ class Wire:
             "temperature": request.temperature,
             "max_tokens": self.least_tokens if request.max_tokens is None else request.max_tokens,
             "seed": request.seed,
-            "timeout": None if request.timeout is None else min(request.timeout, _LONGEST_SILENCE),
+            "timeout": longest_silence(request.timeout),
         }
         mark = dict(self.mark) if marked and self.mark is not None else None
         parameters = self.messages(request, mark)

@@ -15,6 +15,7 @@ from stepguard.errors import InexactError, TooLargeError, UndefinedError
 from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import (
     COMPARISONS,
+    TRUTHS,
     Call,
     Chain,
     Compare,
@@ -52,7 +53,8 @@ def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | st
     """
     if type(tree) is Name:  # a plain copy may be of any type
         return to_exact(values[tree.name])
-    return Evaluation(values).value(tree)
+    evaluation = Evaluation(values)
+    return evaluation.truth(tree) if isinstance(tree, TRUTHS) else evaluation.number(tree)
 
 
 def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
@@ -141,12 +143,6 @@ class Evaluation:
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = values
         self.work = 0
-
-    def value(self, tree: Expression) -> Exact | bool:
-        kind = type(tree)
-        if kind in (Compare, Logic, Not):
-            return self.truth(tree)
-        return self.number(tree)
 
     def truth(self, tree: Expression) -> bool:
         match tree:
