@@ -1,178 +1,202 @@
-"""Whether conditions can hold at all: decided over every order in which what they compare may stand to its bounds.
+"""Whether conditions can hold together: decided over every order in which what they compare may stand to its bounds.
 
-A term that is compared with constants is below, at, between or above them; two terms that are compared with one another
-are less, equal or greater; every other truth value is true or false. Terms are taken to be independent, so what holds
-in none of these cases holds never.
+A term or a sum that is compared with bounds is below, at, between or above them; every other truth value is true or
+false. In each of these cases what is said of sums that have terms in common are linear inequalities, which have a
+solution or none. Other terms are taken to be independent, so what holds in none of these cases holds never.
 """
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date, time, timedelta
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from itertools import product
-from types import MappingProxyType
+from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
-from stepguard.language.expressions import COMPARISONS, Compare, Expression, Logic, Not, Number
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.expressions import COMPARISONS
+from stepguard.policy.condition_reading import Comparison, Joined, Opposite, Range, Truth, comparisons_in
 
 _MOST_CASES: Final = 1024
-_MOST_TOGETHER: Final = 5
-_NAME: Final = re.compile(r"\bName\(name='([^']*)'\)")
-_KINDS: Final = (str, date, time, timedelta)
-_MIRRORED: Final = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
-
-
-class _Comparison(NamedTuple):
-    """A term and one of its bounds, as places in an order; `options` are the only texts that the term may be."""
-
-    term: str
-    operator: str
-    bound: Any
-    options: tuple[str, ...] = ()
-
-
-class _Joined(NamedTuple):
-    every: bool
-    parts: tuple[_Truth, ...]
-
-
-class _Opposite(NamedTuple):
-    part: _Truth
-
-
-_Truth = bool | _Comparison | _Joined | _Opposite
-
-
-@dataclass(frozen=True, slots=True)
-class RuleCondition:
-    """A condition that has to hold, or must not."""
-
-    truth: _Truth
-    holds: bool = True
-
-    @classmethod
-    def read(
-        cls,
-        tree: Expression,
-        *,
-        named: Mapping[str, str] = MappingProxyType({}),
-        options: Callable[[Expression], tuple[str, ...]] = lambda _: (),
-    ) -> RuleCondition:
-        """A condition that has to hold.
-
-        Args:
-            tree: the condition.
-            named: names that mean something else than in the conditions that it is held against, and what they mean.
-            options: the only texts that a term may be; none where there are others.
-        """
-        return cls(_read(tree, named, options))
-
-    def comparisons(self) -> Iterator[_Comparison]:
-        """What it is joined of."""
-        stack = [self.truth]
-        while stack:
-            match stack.pop():
-                case _Joined(_, parts):
-                    stack.extend(parts)
-                case _Opposite(part):
-                    stack.append(part)
-                case _Comparison() as atom:
-                    yield atom
+_MOST_OF_A_TERM: Final = 5
+_MOST_TOGETHER: Final = 6
+_MOST_INEQUALITIES: Final = 24
 
 
 class RuleConditions:
-    """Conditions that have to hold together, as far as the latest that compare something in common show it."""
+    """Conditions that hold where a demand stands; of each term the latest are looked at.
 
-    def __init__(self) -> None:
-        self._comparing: dict[str, list[RuleCondition]] = {}
+    Args:
+        outer: what holds around it.
+    """
 
-    def contradict(self, condition: RuleCondition) -> bool:
-        """Add a condition; whether it never holds together with those before it."""
-        terms = dict.fromkeys(each.term for each in condition.comparisons())
-        alike = {id(each): each for term in terms for each in self._comparing.get(term, ())[-_MOST_TOGETHER:]}
-        for term in terms:
+    def __init__(self, outer: RuleConditions | None = None) -> None:
+        self._outer = outer
+        self._comparing: dict[str, list[Truth]] = {}
+
+    def add(self, condition: Truth) -> None:
+        """One more that holds."""
+        for term in _terms_of(condition):
             self._comparing.setdefault(term, []).append(condition)
-        return always([*alike.values(), condition]) is False
+
+    def exclude(self, *conditions: Truth) -> bool:
+        """Whether some conditions never hold together with these."""
+        terms = list(dict.fromkeys(term for each in conditions for term in _terms_of(each)))
+        met = set(terms)
+        near: dict[int, Truth] = {}
+        for term in terms:  # grows by the terms of what is near
+            for each in self._of(term):
+                if id(each) not in near and len(near) < _MOST_TOGETHER:
+                    near[id(each)] = each
+                    terms += [name for name in _terms_of(each) if name not in met]
+                    met.update(terms)
+        return never(conditions, near.values())
+
+    def _of(self, term: str) -> list[Truth]:
+        own = self._comparing.get(term, ())[: -_MOST_OF_A_TERM - 1 : -1]
+        outer = [] if self._outer is None or len(own) == _MOST_OF_A_TERM else self._outer._of(term)
+        return [*own, *outer][:_MOST_OF_A_TERM]
 
 
-def always(conditions: Sequence[RuleCondition]) -> bool | None:
-    """Whether conditions hold together in every case (True), or in none (False); None where it depends."""
-    known: dict[str, set[Any]] = {}
-    options: dict[str, tuple[str, ...]] = {}
-    for atom in (atom for each in conditions for atom in each.comparisons()):
-        known.setdefault(atom.term, set()).add(atom.bound)
-        options[atom.term] = atom.options
-    bounds = {term: sorted(each) for term, each in known.items()}
-    places = {term: _places(each, options[term]) for term, each in bounds.items()}
-    cases = 1
-    for each in places.values():
-        cases *= len(each)
-    if cases > _MOST_CASES:
-        return None
-    found: set[bool] = set()
-    for case in product(*places.values()):
-        where = dict(zip(places, case, strict=True))
-        found.add(all(_holds(each.truth, where, bounds) is each.holds for each in conditions))
-        if len(found) > 1:
+def never(conditions: Iterable[Truth], others: Iterable[Truth] = ()) -> bool:
+    """Whether conditions never hold together; beside them as many of some others as can be looked at."""
+    cases = _Cases.of(list(conditions))
+    if cases is None:
+        return False
+    for each in others:
+        cases = _Cases.of([*cases.conditions, each]) or cases
+    return not cases.some_hold()
+
+
+class _Cases(NamedTuple):
+    """Every order in which the terms of conditions may stand to their bounds."""
+
+    conditions: list[Truth]
+    bounds: dict[str, list[Any]]
+    places: dict[str, list[int]]
+    sums: dict[str, tuple[tuple[str, Fraction], ...]]
+
+    @classmethod
+    def of(cls, conditions: list[Truth]) -> _Cases | None:
+        """None where there are too many."""
+        known: dict[str, set[Any]] = {}
+        terms: dict[str, Comparison] = {}
+        for each in (atom for condition in conditions for atom in comparisons_in(condition)):
+            known.setdefault(each.term, set()).add(each.bound)
+            terms[each.term] = each
+        bounds = {term: sorted(each) for term, each in known.items()}
+        places = {term: _places(each, terms[term].range) for term, each in bounds.items()}
+        count = 1
+        for each_term in places.values():
+            count *= len(each_term)
+        if count > _MOST_CASES:
             return None
-    return found.pop()
+        met: dict[str, int] = {}
+        for term in terms.values():
+            for part, _ in term.parts:
+                met[part] = met.get(part, 0) + 1
+        sums = {each.term: each.parts for each in terms.values() if any(met[part] > 1 for part, _ in each.parts)}
+        return cls(conditions, bounds, places, sums)
+
+    def some_hold(self) -> bool:
+        """Whether all conditions hold in one of them."""
+        for case in product(*self.places.values()):
+            where = dict(zip(self.places, case, strict=True))
+            if all(_holds(each, where, self.bounds) for each in self.conditions) and self.possible(where):
+                return True
+        return False
+
+    def possible(self, where: Mapping[str, int]) -> bool:
+        """Whether sums with terms in common can stand so."""
+        found: list[_Inequality] = []
+        for term, parts in self.sums.items():
+            place, bounds = where[term], self.bounds[term]
+            at, inside = divmod(place, 2)
+            below, above = (at, at) if inside else (at - 1, at)
+            if below >= 0:
+                found.append(_Inequality(dict(parts), -bounds[below], strict=not inside))
+            if above < len(bounds):
+                found.append(_Inequality({text: -each for text, each in parts}, bounds[above], strict=not inside))
+        return _solvable(found)
 
 
-def _places(bounds: list[Any], options: tuple[str, ...]) -> list[int]:
+class _Inequality(NamedTuple):
+    """A sum and a constant that come to more than nothing, or to nothing where it is not strict."""
+
+    sum: dict[str, Fraction]
+    constant: Fraction
+    strict: bool
+
+
+def _solvable(given: list[_Inequality]) -> bool:
+    """Whether inequalities hold together, by taking one term after the other out of them (Fourier and Motzkin)."""
+    while (term := next((text for each in given for text in each.sum), None)) is not None:
+        rest = [each for each in given if term not in each.sum]
+        above = [each for each in given if each.sum.get(term, 0) > 0]
+        below = [each for each in given if each.sum.get(term, 0) < 0]
+        if len(rest) + len(above) * len(below) > _MOST_INEQUALITIES:
+            return True
+        given = rest + [_without(term, one, other) for one in above for other in below]
+    return all(each.constant > 0 or (each.constant == 0 and not each.strict) for each in given)
+
+
+def _without(term: str, one: _Inequality, other: _Inequality) -> _Inequality:
+    factors = -other.sum[term], one.sum[term]
+    total: dict[str, Fraction] = {}
+    for factor, each in zip(factors, (one, other), strict=True):
+        for text, value in each.sum.items():
+            total[text] = total.get(text, Fraction(0)) + factor * value
+    constant = factors[0] * one.constant + factors[1] * other.constant
+    left = {text: each for text, each in total.items() if each and text != term}
+    return _Inequality(left, constant, one.strict or other.strict)
+
+
+def _terms_of(condition: Truth) -> list[str]:
+    names = (name for each in comparisons_in(condition) for name in ([part for part, _ in each.parts] or [each.term]))
+    return list(dict.fromkeys(names))
+
+
+def _places(bounds: Sequence[Any], kind: Range) -> list[int]:
     """Where a term may stand: at its nth bound (2n + 1), or before, between and behind them; or be false and true."""
     if bounds[0] is True:
         return [0, 1]
-    if options and set(bounds) <= set(options):
-        others = [0] if set(bounds) < set(options) else []
+    if kind.options and set(bounds) <= set(kind.options):
+        others = [0] if set(bounds) < set(kind.options) else []
         return [2 * place + 1 for place in range(len(bounds))] + others
-    return list(range(2 * len(bounds) + 1))
+    every = range(2 * len(bounds) + 1)
+    if kind == Range():
+        return [*every]
+    return [each for each in every if _comes_there(each, bounds, kind)]
 
 
-def _holds(truth: _Truth, where: Mapping[str, int], bounds: Mapping[str, list[Any]]) -> bool:
+def _comes_there(place: int, bounds: Sequence[Any], kind: Range) -> bool:
+    """Whether a value of its kind can stand at a place."""
+    at, inside = divmod(place, 2)
+    lowest = bounds[at - 1 + inside] if at + inside else None
+    highest = bounds[at] if at < len(bounds) else None
+    if inside:
+        return (kind.step is None or not lowest % kind.step) and all(
+            end is None or sign * (lowest - end) >= 0 for end, sign in ((kind.least, 1), (kind.most, -1))
+        )
+    if kind.step is None:
+        too_low = highest is not None and kind.least is not None and highest <= kind.least
+        return not too_low and not (lowest is not None and kind.most is not None and lowest >= kind.most)
+    firsts = [(floor(lowest / kind.step) + 1) * kind.step] if lowest is not None else []
+    firsts += [ceil(kind.least / kind.step) * kind.step] if kind.least is not None else []
+    if not firsts:
+        return True
+    first = max(firsts)
+    return (highest is None or first < highest) and (kind.most is None or first <= kind.most)
+
+
+def _holds(truth: Truth, where: Mapping[str, int], bounds: Mapping[str, list[Any]]) -> bool:
     match truth:
-        case _Joined(every, parts):
+        case Joined(every, parts):
             truths = (_holds(each, where, bounds) for each in parts)
             return all(truths) if every else any(truths)
-        case _Opposite(part):
+        case Opposite(part):
             return not _holds(part, where, bounds)
-        case _Comparison(term, operator, bound):
+        case Comparison(term, operator, bound):
             place = 1 if bound is True else 2 * bisect_left(bounds[term], bound) + 1
             return COMPARISONS[operator](where[term], place)
     return truth
-
-
-def _read(tree: Expression, named: Mapping[str, str], options: Callable[[Expression], tuple[str, ...]]) -> _Truth:
-    match tree:
-        case Logic(operator, operands):
-            return _Joined(operator == "and", tuple(_read(each, named, options) for each in operands))
-        case Not(operand):
-            return _Opposite(_read(operand, named, options))
-        case Compare(operator, left, right):
-            bounds = [_constant(left), _constant(right)]
-            if (bounds[0] is None) == (bounds[1] is None):
-                texts = [_text(each, named) for each in (left, right)]
-                if texts[0] == texts[1]:
-                    return COMPARISONS[operator](0, 0)
-                mirrored = texts[0] > texts[1]
-                return _Comparison(" ? ".join(sorted(texts)), _MIRRORED[operator] if mirrored else operator, 0)
-            term, bound, sign = (
-                (left, bounds[1], operator) if bounds[0] is None else (right, bounds[0], _MIRRORED[operator])
-            )
-            kind = next((each.__name__ for each in _KINDS if isinstance(bound, each)), "number")
-            texts_of = options(term) if isinstance(bound, str) else ()
-            return _Comparison(f"{kind} {_text(term, named)}", sign, bound, texts_of)
-    return _Comparison(_text(tree, named), "==", True)
-
-
-def _constant(tree: Expression) -> object | None:
-    value = tree.value if isinstance(tree, Number | LiteralTerm) else None
-    return value if isinstance(value, (int, Fraction, *_KINDS)) and not isinstance(value, bool) else None
-
-
-def _text(tree: Expression, named: Mapping[str, str]) -> str:
-    return _NAME.sub(lambda match: named.get(match[1], match[1]), repr(tree))

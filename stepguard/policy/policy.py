@@ -129,7 +129,7 @@ class Policy:
     A policy never changes and may be shared between threads and conversations; each conversation has a gate of its own.
 
     Attributes:
-        notes: what its author should look at: sums over amounts that may be negative.
+        notes: what its author should look at: sums over amounts that may be negative, lines that change nothing.
 
     Args:
         tools: the tools that the agent may call; a call of any other one is refused.
@@ -171,8 +171,8 @@ class Policy:
             for each in kind:
                 if each in self.tools or each in ("now", "today") or (kind is self.facts and each in self.tables):
                     raise PolicyError(f"{each!r} has a meaning already: choose another name")
-        check_rules(self.rules, self.tools, self.facts, self.tables, self.records)
-        self.notes = notes_on(self.rules, self.tools)
+        checked = check_rules(self.rules, self.tools, self.facts, self.tables, self.records)
+        self.notes = tuple(sorted((*checked, *notes_on(self.rules, self.tools)), key=lambda each: each.line or 0))
         self.known = KnownTexts.of_policy(self.rules, self.tables)
         self.digest = hashlib.sha256(repr(self._parts()).encode()).hexdigest()[:32]
 

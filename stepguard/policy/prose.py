@@ -122,8 +122,14 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
                 lines = [lines[0], f"# {why}:", *(f"# {each}" for each in lines[1:])]
             rules.append("\n".join(lines))
     declared = dict(known.tools) if tools is not None else {tool: f"tool {tool}(...)" for tool in ruled}
+    wanted = {rule.demand.removeprefix("done ") for rule in drafted if rule.demand is not None}
     for tool in declared:
-        if tool not in ruled and tool not in known.reads:
+        if tool in ruled or tool in known.reads:
+            continue
+        if tool in wanted:
+            notes.append(ProseNote(None, "assumed", tool, "a rule of the draft wants it first, so that it is free"))
+            rules.append(f"allow {tool}")
+        else:
             notes.append(ProseNote(None, "assumed", tool, "no rule of the draft speaks of it, so that it is forbidden"))
             rules.append(f'never {tool} "Nothing of the written policy that is a rule yet speaks of it."')
     head = f"# A draft: read every line, and the list beside it, before you use it.\nname: {name}"

@@ -109,7 +109,7 @@ WRONG = [
     ("before refund: at most 0 times", 6, "`never` forbids"),
     ("before refund: at most 3 times within 5", 6, "duration"),
     ("before refund: at most times", 6, "`at most once`"),
-    ("before refund: seen refund(order) as x", 6, "has no type"),
+    ("before refund: seen drop(order) as x\ntool drop(order: text)\nallow drop", 6, "has no type"),
     ("fact ok[order: text]: boolean\nbefore refund: require order in ok", 7, "write `ok[...]`"),
     ("fact vip: boolean\nbefore refund: require amount > 0", 6, "no rule reads the fact 'vip'"),
     ("before refund: require amount > 0\nallow refund", 7, "is of no use"),

@@ -42,7 +42,11 @@ def drafted(text: str) -> DraftedPolicy:
 def demands(draft: DraftedPolicy) -> list[str]:
     """The rules of a draft without their words, and without those that were assumed."""
     lines = [each.rsplit(' "', 1)[0] for each in draft.text.split("\n") if not each.startswith(("#", "tool", "name"))]
-    return [each.strip() for each in lines if each and not each.startswith(("never get", "never login", "before"))]
+    return [
+        each.strip()
+        for each in lines
+        if each and not each.startswith(("never get", "never login", "allow login", "before"))
+    ]
 
 
 READ = [

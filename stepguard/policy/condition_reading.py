@@ -1,0 +1,310 @@
+"""Conditions as comparisons of what they read with bounds, alike however they are written.
+
+``amount + fee > 2 * paid`` is ``amount + fee - 2 * paid`` above 0, and so is ``2 * (paid - fee / 2) < amount``: what is
+counted or measured is a sum of terms, each with a factor, and a term is whatever cannot be taken apart. Names
+that a rule gives to values stand for these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import date, time, timedelta
+from fractions import Fraction
+from functools import reduce
+from math import gcd
+from typing import Any, Final, NamedTuple
+
+from stepguard.language.expressions import (
+    COMPARISONS,
+    Call,
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+)
+from stepguard.language.lookup_tables import Table
+from stepguard.language.measure_arithmetic import has_offset
+from stepguard.language.quantities import Amount, Unit, convert
+from stepguard.language.term_types import type_of
+from stepguard.language.terms import Aggregate, Field, Item, ListTerm, LiteralTerm, Member, Operand
+from stepguard.language.value_types import ValueType
+
+_MIRRORED: Final = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
+_COUNTED: Final = frozenset({"date", "duration", "quantity"})
+_MOST_PARTS: Final = 32
+"""What is longer is a term by itself: names may stand for names that stand for names."""
+
+Sum = Mapping[str, Fraction]
+"""Terms with their factors; what is added to them stands under an empty text. Days are 1, times are in seconds."""
+
+
+class Range(NamedTuple):
+    """What the values of a term may be: multiples of `step`, from `least` to `most`, or one of some texts."""
+
+    step: Fraction | None = None
+    least: Fraction | None = None
+    most: Fraction | None = None
+    options: tuple[str, ...] = ()
+
+
+class Comparison(NamedTuple):
+    """A term, or a sum of them, and one of its bounds; True is the bound of a truth value."""
+
+    term: str
+    operator: str
+    bound: Any
+    range: Range = Range()
+    parts: tuple[tuple[str, Fraction], ...] = ()
+
+
+class Joined(NamedTuple):
+    """Conditions joined by ``and``, or by ``or``."""
+
+    every: bool
+    parts: tuple[Truth, ...]
+
+
+class Opposite(NamedTuple):
+    """What holds where a condition does not."""
+
+    part: Truth
+
+
+Truth = bool | Comparison | Joined | Opposite
+
+
+def comparisons_in(truth: Truth) -> Iterator[Comparison]:
+    """What a condition is joined of."""
+    stack = [truth]
+    while stack:
+        match stack.pop():
+            case Joined(_, parts):
+                stack.extend(parts)
+            case Opposite(part):
+                stack.append(part)
+            case Comparison() as comparison:
+                yield comparison
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionReader:
+    """Reads the conditions of one rule.
+
+    Attributes:
+        types: the types of the names that can be read.
+        tables: the tables, by name.
+        texts: what names stand for, where that is not themselves.
+        sums: the names of numbers that are worked out from others.
+        truths: the names of truth values that are.
+        ranges: of terms that were read, where they have one.
+    """
+
+    types: Mapping[str, ValueType]
+    tables: Mapping[str, Table]
+    texts: dict[str, str]
+    sums: dict[str, Sum]
+    truths: dict[str, Truth]
+    ranges: dict[str, Range]
+
+    @classmethod
+    def of(
+        cls, types: Mapping[str, ValueType], tables: Mapping[str, Table], texts: Mapping[str, str]
+    ) -> ConditionReader:
+        """A reader of a rule in which nothing is named yet."""
+        return cls(types, tables, dict(texts), {}, {}, {})
+
+    def inner(self, types: Mapping[str, ValueType]) -> ConditionReader:
+        """The reader of a block: what it names is not known outside."""
+        return ConditionReader(types, self.tables, dict(self.texts), dict(self.sums), dict(self.truths), self.ranges)
+
+    def name(self, name: str, value: Expression) -> None:
+        """A name for what an expression comes to."""
+        kind = self.type(value)
+        text = self.text(value)
+        self.texts[name] = text if len(text) <= 40 * _MOST_PARTS else f"{name} {len(self.texts)}"
+        if kind.kind == "boolean":
+            truth = self.truth(value)
+            if sum(1 for _ in comparisons_in(truth)) <= _MOST_PARTS:
+                self.truths[name] = truth
+        elif kind.numeric or kind.kind in ("date", "duration"):
+            found = self.sum(value)
+            if len(found) <= _MOST_PARTS:
+                self.sums[name] = found
+
+    def type(self, tree: Expression) -> ValueType:
+        """The type of an expression."""
+        return type_of(tree, self.types, self.tables)
+
+    def truth(self, tree: Expression) -> Truth:
+        """What a condition says."""
+        match tree:
+            case Logic(operator, operands):
+                return Joined(operator == "and", tuple(map(self.truth, operands)))
+            case Not(operand):
+                return Opposite(self.truth(operand))
+            case Compare(operator, left, right):
+                return self.compared(operator, left, right)
+            case Member(member, ListTerm(items)) if len(items) <= _MOST_PARTS:
+                return Joined(False, tuple(self.compared("==", member, each) for each in items))
+            case LiteralTerm(bool() as value):
+                return value
+            case Name(name) if type(tree) is Name and name in self.truths:
+                return self.truths[name]
+        return Comparison(self.text(tree), "==", True)
+
+    def compared(self, operator: str, left: Expression, right: Expression) -> Truth:
+        """What a comparison says."""
+        kind = self.type(left)
+        for one, other in ((left, right), (right, left)):
+            if isinstance(other, LiteralTerm) and isinstance(other.value, bool):
+                truth = self.truth(one)
+                return truth if other.value is (operator == "==") else Opposite(truth)
+            if isinstance(other, LiteralTerm) and isinstance(other.value, str) and not isinstance(one, LiteralTerm):
+                return Comparison(
+                    f"text {self.text(one)}", operator, other.value, Range(options=self.type(one).options)
+                )
+        if kind.numeric or kind.kind in _COUNTED or kind.kind == "time":
+            unit = kind.unit
+            if unit is None or not has_offset(unit) or unit == self.type(right).unit:
+                return _against_bound(operator, _added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
+        texts = sorted(map(self.text, (left, right)))
+        return COMPARISONS[operator](0, 0) if texts[0] == texts[1] else Comparison(" ? ".join(texts), operator, 0)
+
+    def sum(self, tree: Expression, unit: Unit | None = None) -> Sum:
+        """A number, a date, a span or a time as a sum; a quantity in `unit`."""
+        match tree:
+            case Number(value):
+                return {"": Fraction(value)}
+            case LiteralTerm(value) if (number := _constant(value, unit)) is not None:
+                return {"": number}
+            case Negate(operand):
+                return _added({}, self.sum(operand, unit), -1)
+            case Chain(operands, operators):
+                kinds = {self.type(each).kind for each in operands}
+                if tree.additive and not kinds & {"period", "time"}:
+                    signs = (-1 if each == "-" else 1 for each in operators)
+                    parts = zip(operands[1:], signs, strict=True)
+                    return reduce(
+                        lambda total, each: _added(total, self.sum(each[0], unit), each[1]),
+                        parts,
+                        self.sum(operands[0], unit),
+                    )
+                if not kinds & {"period", "quantity"} and (product := self.product(operands, operators)) is not None:
+                    return product
+            case Name(name) if type(tree) is Name and name in self.sums:
+                return self.sums[name]
+        kind = self.type(tree)
+        text = self.text(tree)
+        self.ranges.setdefault(text, self.range(tree, kind))
+        factor = Fraction(1) if unit is None or kind.unit is None else Fraction(convert(1, kind.unit, unit))
+        return {text: factor}
+
+    def product(self, operands: Iterable[Expression], operators: Iterable[str]) -> Sum | None:
+        """A product with at most one factor that is no constant; None of every other one."""
+        total: Sum = {"": Fraction(1)}
+        for operator, operand in zip(("*", *operators), operands, strict=True):
+            other = self.sum(operand)
+            if operator not in "*/" or (operator == "/" and (other.keys() - {""} or not other.get(""))):
+                return None
+            if other.keys() - {""}:
+                total, other = other, total
+            if other.keys() - {""}:
+                return None
+            factor = other.get("", Fraction(0))
+            total = {text: each / factor if operator == "/" else each * factor for text, each in total.items()}
+        return total
+
+    def range(self, tree: Expression, kind: ValueType) -> Range:
+        """What the values of a term may be."""
+        match tree:
+            case Aggregate("count"):
+                return Range(Fraction(1), Fraction(0))
+            case Call("abs"):
+                return Range(least=Fraction(0))
+            case Call("min" | "max" as function, arguments):
+                sums = [self.sum(each, kind.unit) for each in arguments]
+                ends = [each.get("", Fraction(0)) for each in sums if not each.keys() - {""}]
+                if ends:
+                    return Range(least=max(ends)) if function == "max" else Range(most=min(ends))
+            case Name() | Field() | Item() if not isinstance(tree, Operand) or isinstance(tree, Field | Item):
+                if kind.kind in ("integer", "date"):
+                    return Range(Fraction(1))
+                if kind.places is not None:
+                    return Range(Fraction(1, 10**kind.places))
+        return Range()
+
+    def text(self, tree: object) -> str:
+        """An expression as text, alike in all rules of a tool."""
+        if type(tree) is Name:
+            return self.texts.get(tree.name, tree.name)
+        if isinstance(tree, tuple):
+            return f"({','.join(map(self.text, tree))})"
+        if is_dataclass(tree):
+            parts = (getattr(tree, each.name) for each in fields(tree) if each.compare and each.init)
+            return f"{type(tree).__name__}{self.text(tuple(parts))}"
+        return repr(tree)
+
+
+def _constant(value: object, unit: Unit | None) -> Fraction | None:
+    match value:
+        case bool():
+            return None
+        case int() | Fraction():
+            return Fraction(value)
+        case date():
+            return Fraction(value.toordinal())
+        case timedelta():
+            return Fraction(value // timedelta(microseconds=1), 86_400_000_000)
+        case time():
+            return Fraction(value.hour * 3600 + value.minute * 60 + value.second)
+        case Amount(number, own) if own is not None and unit is not None:
+            return Fraction(convert(number, own, unit))
+    return None
+
+
+def _added(one: Sum, other: Sum, factor: int) -> Sum:
+    total = dict(one)
+    for text, each in other.items():
+        total[text] = total.get(text, Fraction(0)) + factor * each
+    return total
+
+
+def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, Range]) -> Truth:
+    """What is said of a difference that is compared with nothing."""
+    parts = [(text, each) for text, each in sorted(difference.items()) if text and each]
+    bound = -difference.get("", Fraction(0))
+    if not parts:
+        return COMPARISONS[operator](0, bound)
+    first = parts[0][1]
+    scaled = tuple((text, each / first) for text, each in parts)
+    sign = operator if first > 0 else _MIRRORED[operator]
+    return Comparison(
+        " + ".join(f"{factor} {text}" for text, factor in scaled),
+        sign,
+        bound / first,
+        _range_of(scaled, ranges),
+        scaled,
+    )
+
+
+def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, Range]) -> Range:
+    """What a sum may be, from what its terms may be."""
+    step: Fraction | None = Fraction(0)
+    ends: list[Fraction | None] = [Fraction(0), Fraction(0)]
+    for text, factor in parts:
+        own = ranges.get(text, Range())
+        step = None if step is None or own.step is None else _common_step(step, abs(factor) * own.step)
+        for at, end in enumerate((own.least, own.most) if factor > 0 else (own.most, own.least)):
+            total = ends[at]
+            ends[at] = None if total is None or end is None else total + factor * end
+    return Range(step, ends[0], ends[1])
+
+
+def _common_step(one: Fraction, other: Fraction) -> Fraction:
+    below = one.denominator * other.denominator
+    return Fraction(gcd(one.numerator * other.denominator, other.numerator * one.denominator), below)
