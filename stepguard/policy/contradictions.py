@@ -172,12 +172,12 @@ def _places(bounds: Sequence[Any], kind: Range) -> list[int]:
 def _comes_there(place: int, bounds: Sequence[Any], kind: Range) -> bool:
     """Whether a value of its kind can stand at a place."""
     at, inside = divmod(place, 2)
-    lowest = bounds[at - 1 + inside] if at + inside else None
-    highest = bounds[at] if at < len(bounds) else None
     if inside:
-        return (kind.step is None or not lowest % kind.step) and all(
-            end is None or sign * (lowest - end) >= 0 for end, sign in ((kind.least, 1), (kind.most, -1))
-        )
+        value = bounds[at]
+        fits = kind.step is None or not value % kind.step
+        return fits and (kind.least is None or value >= kind.least) and (kind.most is None or value <= kind.most)
+    lowest: Fraction | None = bounds[at - 1] if at else None
+    highest: Fraction | None = bounds[at] if at < len(bounds) else None
     if kind.step is None:
         too_low = highest is not None and kind.least is not None and highest <= kind.least
         return not too_low and not (lowest is not None and kind.most is not None and lowest >= kind.most)

@@ -343,8 +343,10 @@ class RuleChecker:
                 raise self.refusal("the words for the agent are empty: leave them out")
             self.demand(demand, scope)
             bare: object = demand
-            if isinstance(demand, Seen | Done | Requirement | Confirmation):
-                bare = replace(demand, words=None, **({"name": None} if isinstance(demand, Seen) else {}))
+            if isinstance(demand, Seen):
+                bare = replace(demand, words=None, name=None)
+            elif isinstance(demand, Done | Requirement | Confirmation):
+                bare = replace(demand, words=None)
             always = replace(bare, exemption=None) if hasattr(bare, "exemption") else bare  # type: ignore[type-var]
             if not isinstance(demand, Limit) and not scope.passed.isdisjoint({bare, always}):
                 raise self.refusal("a line above it says the same: leave one of them out")
