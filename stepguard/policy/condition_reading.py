@@ -43,7 +43,7 @@ Sum = Mapping[str, Fraction]
 """Terms with their factors; what is added to them stands under an empty text. Days are 1, times are in seconds."""
 
 
-class Range(NamedTuple):
+class ValueRange(NamedTuple):
     """What the values of a term may be: multiples of `step`, from `least` to `most`, or one of some texts."""
 
     step: Fraction | None = None
@@ -58,7 +58,7 @@ class Comparison(NamedTuple):
     term: str
     operator: str
     bound: Any
-    range: Range = Range()
+    range: ValueRange = ValueRange()
     parts: tuple[tuple[str, Fraction], ...] = ()
 
 
@@ -109,7 +109,7 @@ class ConditionReader:
     texts: dict[str, str]
     sums: dict[str, Sum]
     truths: dict[str, Truth]
-    ranges: dict[str, Range]
+    ranges: dict[str, ValueRange]
 
     @classmethod
     def of(
@@ -166,7 +166,7 @@ class ConditionReader:
                 return truth if other.value is (operator == "==") else Opposite(truth)
             if isinstance(other, LiteralTerm) and isinstance(other.value, str) and not isinstance(one, LiteralTerm):
                 return Comparison(
-                    f"text {self.text(one)}", operator, other.value, Range(options=self.type(one).options)
+                    f"text {self.text(one)}", operator, other.value, ValueRange(options=self.type(one).options)
                 )
         if kind.numeric or kind.kind in _COUNTED or kind.kind == "time":
             unit = kind.unit
@@ -219,24 +219,24 @@ class ConditionReader:
             total = {text: each / factor if operator == "/" else each * factor for text, each in total.items()}
         return total
 
-    def range(self, tree: Expression, kind: ValueType) -> Range:
+    def range(self, tree: Expression, kind: ValueType) -> ValueRange:
         """What the values of a term may be."""
         match tree:
             case Aggregate("count"):
-                return Range(Fraction(1), Fraction(0))
+                return ValueRange(Fraction(1), Fraction(0))
             case Call("abs"):
-                return Range(least=Fraction(0))
+                return ValueRange(least=Fraction(0))
             case Call("min" | "max" as function, arguments):
                 sums = [self.sum(each, kind.unit) for each in arguments]
                 ends = [each.get("", Fraction(0)) for each in sums if not each.keys() - {""}]
                 if ends:
-                    return Range(least=max(ends)) if function == "max" else Range(most=min(ends))
+                    return ValueRange(least=max(ends)) if function == "max" else ValueRange(most=min(ends))
             case Name() | Field() | Item() if not isinstance(tree, Operand) or isinstance(tree, Field | Item):
                 if kind.kind in ("integer", "date"):
-                    return Range(Fraction(1))
+                    return ValueRange(Fraction(1))
                 if kind.places is not None:
-                    return Range(Fraction(1, 10**kind.places))
-        return Range()
+                    return ValueRange(Fraction(1, 10**kind.places))
+        return ValueRange()
 
     def text(self, tree: object) -> str:
         """An expression as text, alike in all rules of a tool."""
@@ -274,7 +274,7 @@ def _added(one: Sum, other: Sum, factor: int) -> Sum:
     return total
 
 
-def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, Range]) -> Truth:
+def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, ValueRange]) -> Truth:
     """What is said of a difference that is compared with nothing."""
     parts = [(text, each) for text, each in sorted(difference.items()) if text and each]
     bound = -difference.get("", Fraction(0))
@@ -292,17 +292,17 @@ def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, Range]) 
     )
 
 
-def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, Range]) -> Range:
+def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, ValueRange]) -> ValueRange:
     """What a sum may be, from what its terms may be."""
     step: Fraction | None = Fraction(0)
     ends: list[Fraction | None] = [Fraction(0), Fraction(0)]
     for text, factor in parts:
-        own = ranges.get(text, Range())
+        own = ranges.get(text, ValueRange())
         step = None if step is None or own.step is None else _common_step(step, abs(factor) * own.step)
         for at, end in enumerate((own.least, own.most) if factor > 0 else (own.most, own.least)):
             total = ends[at]
             ends[at] = None if total is None or end is None else total + factor * end
-    return Range(step, ends[0], ends[1])
+    return ValueRange(step, ends[0], ends[1])
 
 
 def _common_step(one: Fraction, other: Fraction) -> Fraction:

@@ -15,7 +15,7 @@ from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 from stepguard.language.expressions import COMPARISONS
-from stepguard.policy.condition_reading import Comparison, Joined, Opposite, Range, Truth, comparisons_in
+from stepguard.policy.condition_reading import Comparison, Joined, Opposite, Truth, ValueRange, comparisons_in
 
 _MOST_CASES: Final = 1024
 _MOST_OF_A_TERM: Final = 5
@@ -156,7 +156,7 @@ def _terms_of(condition: Truth) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _places(bounds: Sequence[Any], kind: Range) -> list[int]:
+def _places(bounds: Sequence[Any], kind: ValueRange) -> list[int]:
     """Where a term may stand: at its nth bound (2n + 1), or before, between and behind them; or be false and true."""
     if bounds[0] is True:
         return [0, 1]
@@ -164,12 +164,12 @@ def _places(bounds: Sequence[Any], kind: Range) -> list[int]:
         others = [0] if set(bounds) < set(kind.options) else []
         return [2 * place + 1 for place in range(len(bounds))] + others
     every = range(2 * len(bounds) + 1)
-    if kind == Range():
+    if kind == ValueRange():
         return [*every]
     return [each for each in every if _comes_there(each, bounds, kind)]
 
 
-def _comes_there(place: int, bounds: Sequence[Any], kind: Range) -> bool:
+def _comes_there(place: int, bounds: Sequence[Any], kind: ValueRange) -> bool:
     """Whether a value of its kind can stand at a place."""
     at, inside = divmod(place, 2)
     if inside:

@@ -97,14 +97,14 @@ class _Scope:
     types: dict[str, ValueType]
     reader: ConditionReader
     above: _Above = field(default_factory=_Above)
-    passed: frozenset[object] = frozenset()
+    passed: set[object] = field(default_factory=set)
     bound: dict[str, int | None] = field(default_factory=dict)
     used: set[str] = field(default_factory=set)
     nested: bool = True
 
     def inner(self) -> _Scope:
         types = dict(self.types)
-        return _Scope(types, self.reader.inner(types), self.above.inner(), self.passed, {}, self.used)
+        return _Scope(types, self.reader.inner(types), self.above.inner(), set(self.passed), {}, self.used)
 
 
 class RuleChecker:
@@ -130,6 +130,7 @@ class RuleChecker:
         self.keyed = frozenset(fact.name for fact in facts.values() if fact.keys)
         self.never_called = never_called
         self.used: set[str] = set()
+        self.bound: set[str] = set()
         self.looked_up: dict[str, set[tuple[Value, ...]] | None] = {}
         self.above: dict[str, _Above] = {}
         self.notes: list[PolicyNote] = []
@@ -162,7 +163,9 @@ class RuleChecker:
             text = text.replace(
                 "is no input, no table, and set by no step before", "is no argument, fact, table or name bound above"
             )
-            raise self.refusal(text) from None
+            name = next((each for each in names if each not in scope.types and each in self.bound), None)
+            where = "" if name is None else f"; {name!r} is bound elsewhere, and holds in its own rule or block alone"
+            raise self.refusal(f"{text}{where}") from None
         for node in nodes_of(tree):
             self.part(node, scope)
         return kind
@@ -350,7 +353,7 @@ class RuleChecker:
             always = replace(bare, exemption=None) if hasattr(bare, "exemption") else bare  # type: ignore[type-var]
             if not isinstance(demand, Limit) and not scope.passed.isdisjoint({bare, always}):
                 raise self.refusal("a line above it says the same: leave one of them out")
-            scope.passed |= {bare}
+            scope.passed.add(bare)
         for name, line in scope.bound.items():
             if name not in scope.used:
                 raise self.refusal(f"nothing reads {name!r}: leave it out", line)
@@ -408,7 +411,7 @@ class RuleChecker:
                 if not body:
                     raise self.refusal("`for each` demands nothing: leave it out")
                 inner = scope.inner()
-                inner.above.limits, inner.passed = [], frozenset()  # what it counts, it counts for each
+                inner.above.limits, inner.passed = [], set()  # what it counts, it counts for each
                 self.bind(variable, kind.items, inner)
                 self.body(body, inner)
             case Prohibition():
@@ -426,6 +429,7 @@ class RuleChecker:
             raise self.refusal(f"{name!r} has a meaning already: choose another name")
         scope.types[name] = kind
         scope.bound[name] = self.line
+        self.bound.add(name)
         scope.reader.texts[name] = text or f"{name} {self.line} {id(scope)}"
         if value is not None:
             scope.reader.name(name, value)

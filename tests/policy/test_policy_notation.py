@@ -112,6 +112,7 @@ WRONG = [
     ("before refund: seen drop(order) as x\ntool drop(order: text)\nallow drop", 6, "has no type"),
     ("fact ok[order: text]: boolean\nbefore refund: require order in ok", 7, "write `ok[...]`"),
     ("fact vip: boolean\nbefore refund: require amount > 0", 6, "no rule reads the fact 'vip'"),
+    ("before refund(id):\n  x = amount + 1\n  require x > 1\nbefore refund: require x < 9", 9, "own rule"),
     ("before refund: require amount > 0\nallow refund", 7, "is of no use"),
     ("before refund: require amount > 0\nallow get_order", 7, "it only reads"),
     ("", 5, "no rule speaks of refund"),
