@@ -10,15 +10,8 @@ from typing import Final
 from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
 from stepguard.auditing.surroundings import stands_alone_after
-from stepguard.language.retraction import (
-    contrast_length,
-    denied_next,
-    find_retractions,
-    goes_back,
-    supposed_next,
-    taken_back_after,
-    withdrawn_later,
-)
+from stepguard.language.following import unread_behind
+from stepguard.language.retraction import contrast_length, find_retractions, goes_back
 from stepguard.language.understanding import Understanding
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
@@ -34,6 +27,12 @@ _BOXED: Final = re.compile(r"\\(?:boxed|fbox) ?\{(?P<rest>(?:[^{}\n]|\{[^{}\n]{0
 _TAGGED: Final = re.compile(r"<(?P<tag>(?:final_?)?answer)>(?P<rest>[^<]{0,200})</(?P=tag)>", re.IGNORECASE)
 _CLOSED_TAG: Final = re.compile(r"<(?P<tag>[A-Za-z_]{1,20})>[^<\n]{0,99}</(?P=tag)>\s*\Z")
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>(?:\*\*)?[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
+_STATED: Final = re.compile(
+    r"(?:^|(?<=[.!?;] ))\W{0,9}(?:so |thus |therefore |hence )?,? ?(?:the |my )?(?:final )?answer\b[^\n0-9]*"
+    r"[-+$]{0,2}[0-9][0-9.,]*%?"
+    r"(?: (?!(?:not|or|nor|is|was|in|at|per|no|if|but|by)\b)[a-z]+)?",
+    re.IGNORECASE | re.MULTILINE,
+)
 _SENTENCE: Final = re.compile(r"[.!?](?=\s)")
 _DIGIT: Final = re.compile("[0-9]")
 _LONGEST: Final = 100
@@ -48,15 +47,7 @@ _IN_FRONT: Final = re.compile(
 _OF_ANSWERS: Final = re.compile(r"\b(?:box|answer|tag|form\w*|e\.g\.|theirs|hers|yours)", re.IGNORECASE)
 """In front of a box, what tells whose it is, or how one is filled."""
 _REACH: Final = 160
-_LONGEST_REST: Final = 2000
-_DENIED_BELOW: Final = re.compile(r"(?:false|untrue|no)[.! ]*\Z", re.IGNORECASE)
-_LED_BELOW: Final = re.compile(
-    r"(?:=|->|=>|[\u2192\u21d2\u279c]|(?:final|new|now|true|correct(?:ed)?|revised) ?:)"
-    r"\s*([-+$]?[0-9][0-9.,]*%?)\Z",
-    re.IGNORECASE,
-)
-_NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?")
-_NUMBER_BELOW: Final = re.compile(r"[-+$]?[0-9.,]+%?\Z")
+_NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?[\w%]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,51 +117,69 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
     return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in outermost]
 
 
-def _asserted(answers: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
-    """The answers that are meant as such: one that is denied has no value, and goes where another one was given."""
-    asserted: Value | None = None
-    for stated in answers:
-        if stated.value is None or not _changed(stated, body, understanding):
-            asserted = stated.value if stated.value is not None else asserted
-            yield stated
-        elif asserted is None or asserted == stated.value:
-            yield replace(stated, value=None, strict=False)
+def without_answers(text: str, body: str) -> str:
+    """A text of the same length with blanks for the final answers in it, which are read apart.
+
+    Args:
+        text: the transcript.
+        body: the same as `stepguard.language.typeset.plain` gives it.
+    """
+    marked = (found.span() for marker in (_BOXED, _TAGGED, _HASHES) for found in marker.finditer(text))
+    parts: list[str] = []
+    at = 0
+    for start, end in sorted((*marked, *(found.span() for found in _STATED.finditer(body)))):
+        if end > at:
+            start = max(start, at)
+            parts += (body[at:start], " " * (end - start))
+            at = end
+    return "".join((*parts, body[at:]))
 
 
-def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:
-    """Whether what stands in front of an answer or behind it denies it, or makes it another number."""
+def _asserted(found: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
+    """The answers that are meant as such.
+
+    One that is another's, or taken back behind it, has no value; another's goes where one was given before it.
+    """
+    given: Value | None = None
+    ends = [*(each.start for each in found[1:]), len(body)]
+    for each, end in zip(found, ends, strict=False):
+        if each.value is None:
+            yield each
+        elif _is_anothers(each, body, understanding):
+            if given is None or given == each.value:
+                yield replace(each, value=None, strict=False)
+        elif _goes_on(each, body, end, understanding):
+            yield replace(each, value=None, strict=False)
+        else:
+            given = each.value
+            yield each
+
+
+def _is_anothers(stated: Stated, body: str, understanding: Understanding) -> bool:
+    """Whether what stands in front of an answer denies it, reports it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
     front = _CLOSED_TAG.sub("", body[max(line, stated.start - _REACH) : stated.start])
     prose = stated.boxed and _OF_ANSWERS.search(front) is None
     above = body[max(0, line - _REACH) : line].rstrip().rpartition("\n")[2]
     if understanding.unread_heading(above) or understanding.unread_before(front, prose=prose):
         return True
-    if stated.boxed:
-        moved = body[stated.start : max(body.find(stated.text, stated.start, stated.end), stated.start)]
-        if _IN_FRONT.search(front if moved[:1] == "<" else front + moved):  # notation is moved up to the number
-            return True
+    if not stated.boxed:
+        return False
+    moved = body[stated.start : max(body.find(stated.text, stated.start, stated.end), stated.start)]
+    # Notation is moved up to the number.
+    return _IN_FRONT.search(front if moved[:1] == "<" else front + moved) is not None
+
+
+def _goes_on(stated: Stated, body: str, end: int, understanding: Understanding) -> bool:
+    """Whether what stands behind an answer, up to the next one, makes it another number or is not understood."""
     if isinstance(stated.value, str | bool):
         return False
-    value, rest = _parted(stated, body)
-    near = rest[:_REACH]
-    if understanding.unread_behind(near[contrast_length(value, near) :], prose=True) or withdrawn_later(
-        value, value + rest
-    ):
-        return True
-    if denied_next(near) or supposed_next(near):
+    value, rest = _parted(stated, body, end)
+    if unread_behind(understanding, rest[contrast_length(value, rest) :], value):
         return True
     behind = body[stated.end : stated.end + _REACH]
     head, _, below = behind.lstrip(" *_$").partition("\n")
-    second = below.partition("\n")[0].strip()
-    if not head and _NUMBER_BELOW.match(second) and stated.text.strip("$*_ ") != second:
-        return True
-    if _DENIED_BELOW.match(second):
-        return True
-    led = _LED_BELOW.match(second)
-    if not head and led is not None and led[1] != stated.text.strip("$*_ "):
-        return True
-    goes_on = "=" not in second and stands_alone_after(f"\n{below}") == "no"
-    if not head and goes_on:
+    if not head and "=" not in below.partition("\n")[0] and stands_alone_after(f"\n{below}") == "no":
         return True
     if not stated.boxed:
         return False
@@ -179,20 +188,16 @@ def _changed(stated: Stated, body: str, understanding: Understanding) -> bool:
     rest = behind.partition("\n")[0][around.end() :]
     rest = rest[contrast_length(stated.text, rest) :]
     spaced = f" {rest}" if around[0][-1:].isspace() else rest
-    if re.match(r"!(?:\s|\Z)", rest):
-        return False
-    if stands_alone_after(spaced) == "no" or taken_back_after(rest):
-        return True
-    return rest[:1] not in (".", "") and goes_back(rest)
+    return re.match(r"!(?:\s|\Z)", rest) is None and stands_alone_after(spaced) == "no"
 
 
-def _parted(stated: Stated, body: str) -> tuple[str, str]:
-    """The number of an answer as it is written, and all that stands behind it, some way on."""
-    number = None if stated.boxed else _NUMBER.search(stated.text)
-    at = -1 if number is None else body.find(number[0], stated.start, stated.end)
-    if number is None or at < 0:
-        return bare(stated.text), body[stated.end : stated.end + _LONGEST_REST]
-    return number[0], body[at + len(number[0]) : stated.end + _LONGEST_REST]
+def _parted(stated: Stated, body: str, end: int) -> tuple[str, str]:
+    """The number of an answer as it is written, and all that stands behind it."""
+    side = max(body.find(stated.text, stated.start, stated.end), stated.start) + stated.text.rfind("=") + 1
+    number = None if stated.boxed or stated.strict else _NUMBER.search(body, side, stated.end)
+    if number is None:
+        return bare(stated.text), body[stated.end : end]
+    return number[0], body[number.end() : end]
 
 
 @dataclass(frozen=True, slots=True)

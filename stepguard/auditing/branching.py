@@ -67,7 +67,7 @@ class BranchingAuditor(Auditor):
         self._verdicts: list[StepAudit] = []
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        words = (self.procedure.name, *self.procedure.names, *self.places.words, *self.labels.items)
+        words = (*self.procedure.words, *self.procedure.names, *self.places.words, *self.labels.items)
         names = Names(self.places.steps.values(), inputs, numbered=False, words=words)
         for alias, (name, _) in self.labels.aliases.items():
             names.give(alias, name)

@@ -15,19 +15,12 @@ from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.sides import compare, read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
-from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.digits import format_exact
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
-from stepguard.language.retraction import (
-    contrast_length,
-    denied_next,
-    goes_back,
-    supposed_next,
-    taken_back_after,
-    withdrawn_later,
-)
+from stepguard.language.following import unread_behind
+from stepguard.language.retraction import contrast_length, goes_back
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
@@ -60,7 +53,6 @@ _GOING_ON: Final = re.compile(
 )
 """Words that go on with a sentence behind an amount, and are no unit of it."""
 _OF_A_COUNTRY: Final = re.compile(r"[A-Z]|peso|yuan|yen|cent|renminbi")
-_INSTEAD: Final = re.compile(r"[.!]\s+(?:no|or|rather|make (?:that|it))\b[^.!\n]{0,20}[0-9]", re.IGNORECASE)
 _POINTS: Final = re.compile(r" *-?points?\b", re.IGNORECASE)
 _CALCULATED_ON: Final = re.compile(
     r"(?: {1,9}[A-Za-z]{1,20})? {1,9}[-+*/] {0,9}[$(]{0,2}[0-9]"
@@ -120,7 +112,7 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
             return replace(claim, work=claim.work or (worked,)) if claim.value is not None else claim
     for remark in _REMARK.finditer(body, begin, end):
         inside = remark["inside"] or ""
-        if not taken_back_after(inside) and (inside[:1] in _ARITHMETIC or not goes_back(inside)):
+        if inside[:1] in _ARITHMETIC or not goes_back(inside):
             end = remark.start()
             break
     work: list[str] = []
@@ -170,17 +162,28 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     return _unfinished(entry, work)
 
 
-def disowned(entry: Entry, behind: str, names: Names) -> Entry:
-    """A claim, without its value where what stands behind says that it is false, old or another's."""
+def words_behind(entry: Entry, behind: str, names: Names, *, followed: bool = False) -> str:
+    """What is not understood of what stands behind a claim, up to the next one; empty where all is.
+
+    Args:
+        entry: the claim.
+        behind: what stands behind it.
+        names: the names of the procedure.
+        followed: whether another claim stands behind that.
+    """
     step = names.steps.get(entry.name)
     if entry.value is None or (step is not None and not step.type.numeric):
+        return ""
+    behind = behind[contrast_length(entry.value, behind) :]
+    claim = " ".join((*entry.work, entry.value))
+    return unread_behind(names.understanding, behind, claim, prose=entry.numbered, followed=followed)
+
+
+def disowned(entry: Entry, words: str, names: Names) -> Entry:
+    """A claim, without its value where words behind it are not understood."""
+    if not words:
         return entry
-    remark = names.understanding.unread_behind(behind[contrast_length(entry.value, behind) :], prose=entry.numbered)
-    if remark:
-        return entry.without_value(f"what is said behind it, {names.understanding.shown(remark)}, is not understood")
-    if denied_next(behind) or supposed_next(behind) or withdrawn_later(entry.value, entry.value + behind):
-        return entry.without_value(f"it is taken back behind it: {shorten(behind.strip())!r}")
-    return entry
+    return entry.without_value(f"what is said behind it, {names.understanding.shown(words)}, is not understood")
 
 
 def _approximated(work: list[str], side: str, kind: ValueType) -> str | None:
@@ -202,7 +205,7 @@ def _unfinished(entry: Entry, work: list[str]) -> Entry:
     """A claim whose last side is no value; a number among the sides before it is one."""
     if work and not entry.unread and _is_number(work[-1]):
         return replace(entry, work=tuple(work[:-1]), value=work[-1])
-    goes_on = _SAYS_A_NUMBER.search(entry.unread) or taken_back_after(entry.unread)
+    goes_on = _SAYS_A_NUMBER.search(entry.unread)
     if len(work) > 1 and entry.unread and not goes_on and _is_number(work[-1]):
         return replace(entry, work=tuple(work[:-1]), value=work[-1], unread="")
     said = bool(entry.unread and work) and _is_number(work[-1])  # t1 = 20 is not clear
@@ -269,7 +272,9 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
         front, first = prefix[0], prefix.end()
     stop = leading_run(body, first, last)
     run = body[first:stop]
-    if (run.endswith(")") and run.count("(") < run.count(")")) or (run[-1:] in ("-", "(", "*", "/") and len(run) > 1):
+    if (run.endswith(")") and run.count("(") < run.count(")")) or (
+        run[-1:] in ("-", "(", "[", "*", "/") and len(run) > 1
+    ):
         operand = _NAME.match(body, stop + len(body[stop:last]) - len(body[stop:last].lstrip()))
         if operand is not None and run[-1] in "-*/" and names.find(operand[0]) is not None:
             return None, stop  # 10 - t3
@@ -326,9 +331,7 @@ def _left_alone(behind: str, *, marked_up: bool) -> bool:
         return False  # 19* k
     if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(behind):
         return False
-    if re.match(r"[.!]\s", behind):  # what a new sentence takes back is found as a correction
-        return _INSTEAD.match(behind) is None
-    return not goes_back(behind) and not taken_back_after(behind)
+    return re.match(r"[.!]\s", behind) is not None or not goes_back(behind)  # a new sentence is read apart
 
 
 def _other_unit(behind: str, *, signed: bool) -> bool:

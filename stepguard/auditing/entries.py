@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from stepguard.auditing.claims import disowned, read_claim, read_value, read_words
+from stepguard.auditing.claims import disowned, read_claim, read_value, read_words, words_behind
 from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
@@ -21,7 +21,7 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
-from stepguard.language.retraction import denied_next, doubted_before
+from stepguard.language.retraction import doubted_before
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.steps import Step
 
@@ -54,6 +54,14 @@ _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
 _CELL_EDGE: Final = re.compile(r"\|")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
+_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
+_STEP: Final = re.compile(r"\b(?:step|line) ?\#?([0-9]{1,9})\b", re.IGNORECASE)
+_ALL: Final = re.compile(
+    r"\b(?:all|none|everything|nothing|above|these|those|steps|values|results|numbers|answers|lines)\b", re.IGNORECASE
+)
+"""What speaks of more than the claim before it."""
+_SAYING: Final = re.compile(r"\|+\s*(?:[:=\u2248]|is\b|equals\b)")
+_FACTOR: Final = re.compile(r"[^\w]*[0-9][0-9.,]*[ *]*")
 VALUE_HEADS: Final = frozenset((
     "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
@@ -75,15 +83,18 @@ _UNNAMED_ANSWERS: Final = frozenset(
 )
 
 
-def read_entries(body: str, names: Names) -> list[Entry]:
+def read_entries(body: str, names: Names, *, around: str | None = None) -> list[Entry]:
     """Everything that a text says about steps, in its order.
 
     Args:
         body: the text as `stepguard.language.typeset.plain` gives it.
         names: the names of the procedure.
+        around: the same without what is read apart, for what stands behind claims; None where nothing is.
     """
+    around = body if around is None else around
     body = as_claims(body, names)
     claims: list[Entry] = []
+    row_ends: dict[int, int] = {}
     block: Entry | None = None
     block_named = False
     heads: list[str] = []
@@ -93,6 +104,7 @@ def read_entries(body: str, names: Names) -> list[Entry]:
             heads, entry = _row(body, row, heads, names)
             if entry is not None:
                 claims.append(entry)
+                row_ends[entry.start] = end
             continue
         label = LABEL.match(body, start, end)
         begin = label.end() if label is not None else start
@@ -121,17 +133,48 @@ def read_entries(body: str, names: Names) -> list[Entry]:
         claims += entries
     if block is not None and not block_named:
         claims.append(block)
-    return _asserted(sorted(_without_echoes(claims), key=lambda entry: entry.start), body, names)
+    return _asserted(sorted(_without_echoes(claims), key=lambda entry: entry.start), row_ends, body, around, names)
 
 
-def _asserted(entries: list[Entry], body: str, names: Names) -> list[Entry]:
-    """The claims, without the value where a heading above or what follows says that it is false, old or another's."""
+def _asserted(entries: list[Entry], row_ends: dict[int, int], body: str, around: str, names: Names) -> list[Entry]:
+    """The claims, without the value where a heading above or what follows is not understood as the writer's own.
+
+    What follows a row of a table stands below it: what stands beside it is read with it.
+    """
     entries = list(_headed(entries, body, names))
-    ends = [*(entry.start for entry in entries[1:]), len(body)]
-    return [
-        disowned(entry, body[entry.end : min(end, entry.end + _REACH)], names)
-        for entry, end in zip(entries, ends, strict=False)
+    starts = [*(entry.start for entry in entries[1:]), len(body)]
+    found: list[Entry] = []
+    meant: dict[str | None, tuple[str, int]] = {}
+    for entry, start in zip(entries, starts, strict=False):
+        begin = row_ends.get(entry.start, entry.end)
+        line = body.rfind("\n", begin, start) + 1  # what leads to the next claim on its line is read with it
+        end = line if line and start < len(body) else start
+        words = words_behind(entry, around[begin:end], names, followed=start < len(body))
+        if words:
+            meant |= dict.fromkeys(_meant(words, names), (words, len(found)))
+        found.append(disowned(entry, words, names))
+    if not meant:
+        return found
+    nothing = "", -1
+    denials = [
+        max(meant.get(entry.name, nothing), meant.get(None, nothing), key=lambda each: each[1]) for entry in found
     ]
+    return [
+        disowned(entry, words if at >= number else "", names)
+        for number, (entry, (words, at)) in enumerate(zip(found, denials, strict=True))
+    ]
+
+
+def _meant(words: str, names: Names) -> Iterator[str | None]:
+    """The steps that words behind a claim name, None for all before them."""
+    if _ALL.search(words):
+        yield None
+    for word in _NAME.finditer(words):
+        if (name := names.find(word[0])) is not None:
+            yield name
+    for number in _STEP.finditer(words):
+        if (name := names.numbered(int(number[1]))) is not None:
+            yield name
 
 
 def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
@@ -235,6 +278,8 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
         entry = read_claim(body, content, stop, names, names.steps.get(name))
         if not known and (entry.value is None or not (entry.work or names.like_a_step(name))):
             continue
+        if entry.value is None and not entry.work and names.understanding.unread(entry.unread, behind=True):
+            entry = replace(entry, doubt=True)  # t1 is disputed
         front = body[reached : anchor.start()]
         if reached > begin and (parting := _PARTING.search(front)) is not None:
             front = front[parting.end() :]
@@ -277,6 +322,8 @@ def _introduced(body: str, begin: int, anchor: re.Match[str], *, first: bool) ->
     """Whether a name begins a claim, and is not the end of an expression or of a phrase."""
     if first:
         return True
+    if _FACTOR.fullmatch(body, begin, anchor.start()):
+        return False  # 2 t1
     front = body[max(begin, anchor.start() - 60) : anchor.start()].rstrip(" _\"'`$")
     last = front[-1:]
     if front.endswith("=>"):
@@ -370,6 +417,9 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     columns = row[at + 1 :]
     if not columns:
         return heads, None
+    if body[columns[-1][1] : columns[-1][1] + 1] != "|" and _SAYING.match(body, row[at][1]):
+        unread = Entry(name, known, row[at][0], columns[-1][1], unread="bars around the name", doubt=True)
+        return heads, replace(unread, strange="bars stand around its name, as around an absolute value")
     below = heads[at + 1 : at + 1 + len(columns)]
     titles = [set(re.findall(r"[\w-]+", head.lower())) for head in below]
     others = {column for column, head in enumerate(below) if not names.understanding.is_own_head(head)}
@@ -391,11 +441,13 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
     if step is not None and value_at < len(below) and _in_another(below[value_at], step):
         entry = entry.without_value(f"its column is {shorten(below[value_at])!r}")
-    remarks = (
-        texts[at + 1 + column] for column in range(len(below)) if column != value_at and not titles[column] & FAULTS
+    cells = (
+        (below[column], texts[at + 1 + column])
+        for column in range(min(len(below), len(columns)))
+        if column != value_at and not titles[column] & FAULTS
     )
-    if any(denied_next(f"\n{remark}") for remark in remarks):
-        entry = entry.without_value("another column of its row denies it")
+    if strange := next((cell for head, cell in cells if names.understanding.is_strange_cell(head, cell)), ""):
+        entry = entry.without_value(f"another cell of its row, {names.understanding.shown(strange)}, is not understood")
     return heads, entry
 
 

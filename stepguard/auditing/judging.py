@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
-from stepguard.auditing.answers import Stated, find_answers, find_corrections
+from stepguard.auditing.answers import Stated, find_answers, find_corrections, without_answers
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
 from stepguard.auditing.layouts import with_cells
@@ -53,14 +53,14 @@ class Auditor:
         self.entries = self._entries()
 
     def _names(self, inputs: Iterable[str]) -> Names:
-        return Names(self.steps, inputs, words=(self.procedure.name, *self.procedure.names))
+        return Names(self.steps, inputs, words=(*self.procedure.words, *self.procedure.names))
 
     def _written(self, text: str) -> str:
         """The text that is read, of the same length."""
         return text
 
     def _entries(self) -> list[Entry]:
-        entries = read_entries(self.body, self.names)
+        entries = read_entries(self.body, self.names, around=without_answers(self.read, self.body))
         if self.trace is not None:
             entries = sorted([*entries, *self.trace.entries], key=lambda entry: entry.start)
         return entries
@@ -281,9 +281,10 @@ class Auditor:
             if finding.kind == "self_correction" and finding.place is not None:
                 known.setdefault(finding.step, []).append(finding.place.line)
                 corrected.add((finding.place.start, finding.step))
-        entries = sorted(
-            (entry.start, self.steps[index].id) for index, each in enumerate(step_claims) for entry in each
-        )
+        entries = [(entry.start, self.steps[index].id) for index, each in enumerate(step_claims) for entry in each]
+        read = {start for start, _ in entries}
+        left = ((each.start, each.name) for each in self.entries if each.known and each.start not in read)
+        entries = sorted([*entries, *(each for each in left if each[1] in self.names.steps)])
         places = [place for place, _ in entries]
         lines: set[int] = set()
         for start, end in spans:

@@ -24,6 +24,7 @@ _LABELLED: Final = re.compile(
 )
 _QUOTED: Final = re.compile(r'"[^"\n]*"')
 _HTML_CELL: Final = re.compile(r"<(?:(?P<close>/)t[dh]|t[dh](?:\s[^<>]{0,200})?|(?P<row>/tr))>", re.IGNORECASE)
+_COLUMN_RULE: Final = re.compile(r"[ \t]*(?:=+|-+)(?: +(?:=+|-+))+[ \t]*")
 _SPELLED: Final = re.compile(
     r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
 )
@@ -81,13 +82,15 @@ def _joined(written: str, names: Names) -> str:
 
 
 def with_cells(text: str, names: Names) -> str:
-    """A text of the same length in which the cells of separated values and of HTML stand between bars.
+    """A text of the same length in which cells of separated values, of HTML and under ruled columns stand between bars.
 
     Values are separated by tabs, semicolons or commas where two lines or more that follow one another have as many of
     them, and all of these lines, or all but the first, begin with the name of a step.
     """
     if "<td" in text or "<th" in text:
         text = _HTML_CELL.sub(_html_cell, text)
+    if "== " in text or "-- " in text:
+        text = _with_columns(text)
     for delimiter in "\t;,":
         if delimiter not in text:
             continue
@@ -108,6 +111,34 @@ def with_cells(text: str, names: Names) -> str:
             block, count = [number], fields
         text = "\n".join(lines)
     return text
+
+
+def _with_columns(text: str) -> str:
+    """A text of the same length in which bars part the columns that rules stand over or under, up to a blank line."""
+    lines = text.split("\n")
+    starts: list[int] = []
+    for number, line in enumerate(lines):
+        if _COLUMN_RULE.fullmatch(line):
+            starts = [found.start() for found in re.finditer(r"(?<= )[=-]", line)]
+            if number and not _COLUMN_RULE.fullmatch(lines[number - 1]):
+                lines[number - 1] = _parted(lines[number - 1], starts)
+        elif not line.strip():
+            starts = []
+        else:
+            lines[number] = _parted(line, starts)
+    return "\n".join(lines)
+
+
+def _parted(line: str, starts: list[int]) -> str:
+    """A line with bars in front of its columns; as it is where one of them does not begin there."""
+    if not starts or any(line[at - 1 : at] not in (" ", "|") for at in starts if at <= len(line)):
+        return line
+    characters = list(line)
+    for at in starts:
+        for gap in (at - 1, at - 2):  # two, so that a row of two columns is one
+            if characters[gap : gap + 1] == [" "]:
+                characters[gap] = "|"
+    return "".join(characters)
 
 
 def _begins_row(line: str, delimiter: str, names: Names) -> bool:

@@ -85,8 +85,8 @@ class Names:
                 order.append(step.id)
             self.steps[step.id] = step
         self.inputs = frozenset(inputs)
-        texts = [text for step in self.steps.values() for text in (step.id, step.instruction or "", step.formula or "")]
-        self.understanding = Understanding.of((*texts, *self.inputs, *words))
+        described = (text for step in self.steps.values() for text in step.words)
+        self.understanding = Understanding.of((*described, *self.inputs, *words))
         self._exact = {*self.steps, *self.inputs}
         folded: dict[str, str | None] = {}
         for name in self._exact:

@@ -7,12 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepguard.auditing.claims import read_claim
+from stepguard.auditing.claims import disowned, read_claim, words_behind
 from stepguard.auditing.entries import FAULTS, VALUE_HEADS, cell_spans
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.occurrences import Round
-from stepguard.language.retraction import denied_next
 
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _COUNTED: Final = frozenset(("#", "no", "no.", "nr", "index", "row", "round", "iteration", "pass", "cycle"))
@@ -28,13 +27,13 @@ class _Heads:
         steps: these steps.
         counted: whether the first column counts the rounds.
         contested: whether another column gives values of the same steps, so that it is not said which ones are meant.
-        remarks: the columns that may say that a row is wrong.
+        remarks: the heads of the columns that may say that a row is wrong.
     """
 
     steps: list[str | None]
     counted: bool
     contested: bool
-    remarks: list[int]
+    remarks: dict[int, str]
 
 
 def read_round_tables(body: str, names: Names, labels: Labels) -> tuple[str, list[Entry]]:
@@ -78,7 +77,7 @@ def _read_heads(texts: list[str], names: Names, labels: Labels) -> _Heads | None
     titles = [frozenset(re.findall(r"[\w-]+", text.lower())) for text in texts]
     other_columns = [column for column, name in enumerate(steps) if name is None]
     contested = len(named) != len(set(named)) or any(titles[column] & VALUE_HEADS for column in other_columns)
-    remarks = [column for column in other_columns if not titles[column] & FAULTS]
+    remarks = {column: texts[column] if column else "name" for column in other_columns if not titles[column] & FAULTS}
     return _Heads(known, texts[0].lower() in _COUNTED, contested, remarks)
 
 
@@ -88,13 +87,17 @@ def _row(
     number = _NUMBER.match(texts[0]) if heads.counted else None
     item = labels.items.get(texts[0].lower())
     label = (item,) if item else () if number is None else (Round("round", int(number[1])),)
-    denied = any(denied_next(f"\n{texts[column]}") for column in heads.remarks)
+    cells_beside = ((head, texts[column]) for column, head in heads.remarks.items())
+    strange = next((cell for head, cell in cells_beside if names.understanding.is_strange_cell(head, cell)), "")
     for (first, last), text, name in zip(cells, texts, heads.steps, strict=True):
         if name is None or _NOTHING.match(text):
             continue
         claim = read_claim(body, first, last, names, names.steps[name])
-        if denied or heads.contested:
-            claim = claim.without_value("another column takes it back" if denied else "it stands in one of its columns")
+        claim = disowned(claim, words_behind(claim, body[claim.end : last], names), names)
+        if strange:
+            claim = claim.without_value(f"another cell, {names.understanding.shown(strange)}, is not understood")
+        elif heads.contested:
+            claim = claim.without_value("it stands in one of its columns")
         yield replace(claim, name=(labels.alias(name, label) if label else None) or name, known=True, start=first)
 
 

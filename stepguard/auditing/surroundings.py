@@ -67,7 +67,7 @@ _ALTERING: Final = (
     "octal decimal rounded rounding round approximately approx about roughly ish degrees divided multiplied per cent "
     "cents bp bps ths th if unless not is isn't but only when whenever provided providing assuming raised power each "
     "o'clock am pm ten tens ones zero zeros zeroes grand lac lacs lakh lakhs crore crores mil mio mrd cr dr basis "
-    "below short"
+    "below short pro"
 )
 _ALTERS: Final = frozenset(_ALTERING.split())
 """Words that may change the number in front of them."""

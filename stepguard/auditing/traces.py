@@ -13,14 +13,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Final
 
-from stepguard.auditing.answers import Stated
-from stepguard.auditing.claims import disowned, read_claim
+from stepguard.auditing.answers import Stated, without_answers
+from stepguard.auditing.claims import disowned, read_claim, words_behind
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.lenient import last_side, read_bare
 from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import SIGNS
-from stepguard.language.retraction import denied_next
+from stepguard.language.following import unread_behind
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
@@ -37,7 +37,6 @@ _NUMBER: Final = re.compile(r"(?:step[ _]?)?\(?([0-9]{1,9})\)?[.:]?\Z", re.IGNOR
 _STEP_KEYS: Final = frozenset({"step", "step_id", "stepid"})
 _UNIT_KEYS: Final = ("unit", "units", "currency")
 _PLAIN_NUMBER: Final = re.compile(r"[-+]?[0-9][0-9.,]*")
-_REACH: Final = 120
 _FENCE_LINE: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _MAX_BROKEN: Final = 100
 _MAX_DEPTH: Final = 8
@@ -93,13 +92,16 @@ def read_trace(text: str, names: Names) -> Trace | None:
         if reader.count > before:
             spans.append((start, end))
             front = _FENCE_LINE.sub("", text[at:start]).rstrip().rpartition("\n")[2]
-            behind = _FENCE_LINE.sub("", text[end : end + _REACH])
+            following = _OPENING.search(text, end)
+            behind = _FENCE_LINE.sub("", text[end : len(text) if following is None else following.start()])
             if words := names.understanding.unread_before(front):
                 reader.withdraw(
                     before, finals, f"the words in front, {names.understanding.shown(words)}, are not understood"
                 )
-            elif denied_next(behind):
-                reader.withdraw(before, finals, f"it is taken back behind it: {shorten(behind.strip())!r}")
+            elif words := unread_behind(names.understanding, without_answers(behind, behind), text[start:end]):
+                reader.withdraw(
+                    before, finals, f"what is said behind it, {names.understanding.shown(words)}, is not understood"
+                )
         at = end
     if not reader.count:
         return None
@@ -287,7 +289,8 @@ class _Reader:
         head, sign, _ = body.partition("=")
         begin = len(head) + 1 if sign and self.names.find(head.strip()) == name else 0
         claim = read_claim(body, begin, len(body), self.names, self.names.steps.get(name))
-        return disowned(replace(claim, name=name), body[claim.end :], self.names)
+        claim = replace(claim, name=name)
+        return disowned(claim, words_behind(claim, body[claim.end :], self.names), self.names)
 
     def _text(self, item: str, start: int, end: int) -> None:
         self.entries += [replace(each, start=start, end=end) for each in read_entries(plain(item), self.names)]

@@ -120,7 +120,17 @@ class Engine:
             observe=observe,
         )
         self._receiver = Receiver(
-            settings.reply_format, schedule, spending, history, learning, asker, launcher, judge, landing, ending
+            settings.reply_format,
+            schedule,
+            spending,
+            history,
+            learning,
+            asker,
+            launcher,
+            judge,
+            landing,
+            ending,
+            words=procedure.words,
         )
         self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
         launcher.fill(now)

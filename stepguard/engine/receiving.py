@@ -38,6 +38,7 @@ class Receiver:
         judge: takes the claims.
         landing: closes the flight where there are none.
         ending: whether the run has ended meanwhile.
+        words: the words of the procedure that are understood around a reply, beside those of the steps asked.
     """
 
     def __init__(
@@ -52,8 +53,11 @@ class Receiver:
         judge: ClaimJudge,
         landing: Landing,
         ending: RunEnding,
+        *,
+        words: tuple[str, ...],
     ) -> None:
         self._reply_format = reply_format
+        self._words = words
         self._schedule = schedule
         self._spending = spending
         self._history = history
@@ -109,7 +113,9 @@ class Receiver:
         flight = asking.flight
         assert flight.request is not None
         try:
-            reading = read_reply(reply.completion, flight.questions, self._reply_format, flight.request.values)
+            reading = read_reply(
+                reply.completion, flight.questions, self._reply_format, flight.request.values, words=self._words
+            )
         except BackendError as error:
             self._unusable(asking, reply, error, now)
             return

@@ -2,8 +2,9 @@
 
 One reader for replies, transcripts and answers. They differ in where a word counts: a whole entry of a reply takes
 something back wherever such a word stands in it (`retractions_in`), a transcript only where it begins a clause
-(`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it. Right in front of a claim and
-in a remark behind it `stepguard.language.understanding` decides, by what it understands.
+(`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it. Whether a claim counts,
+`stepguard.language.understanding` decides by the words in front of it and `stepguard.language.following` by those
+behind it, by what they understand.
 """
 
 from __future__ import annotations
@@ -64,12 +65,6 @@ _CONDITION: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """``when t1 = 42``; of ``when we multiply t1 = 42`` the number is claimed."""
-_CONDITION_BEHIND: Final = lazy_pattern(
-    r"\s{0,3}[,(\u2014\u2013-]{1,2} ?(?:but |and )?(?:only )?(?:if|unless|provided|providing|assuming|(?:as|so) long as"
-    r"|whenever|only when|on condition) (?![^,.;\n]*\b(?:we|then|get|gets|gives|have|need|needed)\b)[^,.;\n]{1,60}"
-    r"(?:[.;\n)]|\Z)",
-    re.IGNORECASE,
-)
 _CALLED_FALSE: Final = lazy_pattern(
     r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
     r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
@@ -79,18 +74,6 @@ _CALLED_FALSE: Final = lazy_pattern(
 )
 _CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hence)\b")
 _WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
-_SENTENCE: Final = lazy_pattern(r"(?<!\bvs)(?<!\bi\.e)(?<!\be\.g)[.!](?=\s)|\n")
-_TAKEN_BACK: Final = lazy_pattern(
-    r"\?|\b(?:vs\.?|versus)\s.*[0-9]|[0-9]\S* in (?:fact|reality)\b|^\W{0,3}(?:at (?:most|least)|nearly|almost)\b"
-    r"|\b(?:wrong|incorrect|false|untrue|mistaken?|falsch|faux|fausse|falso|incorrecto"
-    r"|isn['\u2019]t|not (?:right|correct|true))\b"
-    r"|\b(?:should|ought|rather(?! than)|instead(?! of)|supposed|expected|meant|make that|that is|i\.e)\b.*[0-9]",
-    re.IGNORECASE,
-)
-_WITHDRAWING: Final = lazy_pattern(
-    r" (?:is|was|were) |\b(?:not|no longer|instead of|rather than|(?:isn|wasn)['\u2019]t) ", re.IGNORECASE
-)
-"""Words without which nothing is withdrawn: what is looked for then has the value in it, and is compiled anew."""
 _NONE_OF: Final = lazy_pattern(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
 _DIRECTLY: Final = lazy_pattern(
     r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|in place of|without"
@@ -98,29 +81,6 @@ _DIRECTLY: Final = lazy_pattern(
     r"|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
     r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|is|was|yet|necessarily"
     r"|longer))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
-    re.IGNORECASE,
-)
-_MISUSED: Final = (
-    r"(?:wrong|false|incorrect|untrue|mistaken|falsch|faux|fausse|a lie|old|outdated|obsolete|made up|not mine"
-    r"|(?:an? |the |my |only |just )*(?:mistake|error|slip|typo|(?:old|previous|former|earlier|first|initial"
-    r"|original|wrong)"
-    r"(?: \w{2,12})?|(?:rough |wild )?guess|estimate|draft|placeholder))"
-)
-_DENIAL: Final = lazy_pattern(
-    r"(?:[.!]\s{1,9}|[ \t]*\n\s{0,9}|\s{0,3}[,;:(\u2014\u2013-]\s{0,3})[*_>]{0,3}(?:but |and |so |however,? "
-    r"|sorry,? )?(?:"
-    r"(?:no|nope|never mind|nein|non|falsch|faux|false|untrue|wrong(?:ly)?|falsely|incorrect(?:ly)?|just kidding"
-    r"|disregard"
-    r"|(?:ignore|forget|scratch|disregard|strike) (?:this|that|it)|not (?:right|correct|true)|i (?:am|was|'m) wrong"
-    r"|(?:just |only )?(?:an? )?(?:mistake|error|guess|example)"
-    r"|(?:this|that|it) (?:contains|has) (?:an? )?(?:mistake|error|slip|typo))"
-    r"|(?:this|that|it|which|das|ce|c|(?:this|that|the|my) (?:\w{1,10} )?(?:value|step|result|number|claim|answer"
-    r"|line|one))"
-    r"(?:['\u2019]s|['\u2019]?\s?(?:is|was|ist|est|must be|seems|looks|may be|might be))(?: [\w-]{1,12}){0,2}? "
-    rf"{_MISUSED}"
-    r"|(?:this|that|it|which)(?: (?:is|was) not|n['\u2019]t| (?:isn|wasn|can)['\u2019]t(?: be)?| cannot be) (?:right"
-    r"|correct|true|it|so)"
-    r")\s{0,9}(?:[.!,;)\n]|\Z)|\s{0,3}(?:[\u2717\u2718\u274c\u2612]|[Xx](?=\s*(?:\n|\Z)))",
     re.IGNORECASE,
 )
 _AMOUNT: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
@@ -146,21 +106,21 @@ def find_retractions(text: str) -> Iterator[tuple[int, int, str]]:
     return ((*found.span("phrase"), found["phrase"]) for found in _BEGINNING_A_CLAUSE.finditer(text))
 
 
-def doubted_before(said: str) -> Doubt | None:
+def doubted_before(front: str) -> Doubt | None:
     """Whether the last clause in front of a claim denies it, reports it of another, or only supposes it.
 
     Args:
-        said: what stands in front, as far as it matters.
+        front: what stands in front, as far as it matters.
     """
-    if _CALLED_FALSE.search(said):
+    if _CALLED_FALSE.search(front):
         return "denied"
-    clause = _CLAUSE.split(said.lower())[-1]
+    clause = _CLAUSE.split(front.lower())[-1]
     words = _WORD.findall(clause)
     if words and words[0] in _ASKING:
         return "supposed"
     if any(word in _DENYING or word.endswith("n't") for word in words):
         return "denied"
-    if _CONDITION.search(said) or any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words):
+    if _CONDITION.search(front) or any(word in _SUPPOSING or word.startswith(_SUPPOSING_STEMS) for word in words):
         return "supposed"
     return None
 
@@ -171,21 +131,6 @@ def denied_before(text: str, start: int) -> bool:
     return _DIRECTLY.search(*window) is not None or (
         text[start : start + 1].isalpha() and _NONE_OF.search(*window) is not None
     )
-
-
-def taken_back_after(behind: str) -> bool:
-    """Whether the rest of a sentence asks about what it says, calls it false, or says what it should be."""
-    return _TAKEN_BACK.search(_SENTENCE.split(behind, maxsplit=1)[0]) is not None
-
-
-def denied_next(behind: str) -> bool:
-    """Whether a remark or the sentence behind a value is a denial and nothing else: ``42. No.``, ``42 (wrong)``."""
-    return _DENIAL.match(behind) is not None
-
-
-def supposed_next(behind: str) -> bool:
-    """Whether all that the rest of a sentence says is a condition: ``42, if x = 5``."""
-    return _CONDITION_BEHIND.match(behind) is not None
 
 
 def contrast_length(value: str, behind: str) -> int:
@@ -205,23 +150,6 @@ def contrast_length(value: str, behind: str) -> int:
 def _without_zeros(digits: str) -> str:
     whole, point, part = digits.replace(",", "").partition(".")
     return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
-
-
-def withdrawn_later(value: str, behind: str) -> bool:
-    """Whether what follows names a value again and calls it old or wrong: ``52 was the old one``."""
-    if value not in behind or not _WITHDRAWING.search(behind):
-        return False
-    number = rf"(?<![\w.,-]){re.escape(value)}(?![.,]?[\w%])"
-    return (
-        re.search(
-            rf"{number} (?:is|was|were)(?: [\w-]{{1,12}}){{0,2}}? (?:{_MISUSED}|not\b)"
-            rf"|\b(?:not|no longer|instead of|rather than|isn['\u2019]t"
-            rf"|wasn['\u2019]t)(?: [a-z]{{1,12}}){{0,3}} {number}",
-            behind,
-            re.IGNORECASE,
-        )
-        is not None
-    )
 
 
 def goes_back(text: str) -> bool:

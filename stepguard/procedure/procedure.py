@@ -197,6 +197,12 @@ class Procedure:
         return self.set_by_steps | self.calls | {*inputs, *tables, *variables}
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Its name and the names that it declares beside those of steps, for readers of what is said about it."""
+        keys = (key for table in self.tables.values() for key, _ in table.keys)
+        return (self.name, *(declared.name for declared in self.inputs), *self.tables, *keys)
+
+    @property
     def calls(self) -> frozenset[str]:
         """Those of `names` that calls of another procedure set."""
         statements = (statement for each in (self, *calls_in(self.body)) for statement in statements_in(each.body))

@@ -388,6 +388,11 @@ class Step:
         return tree is not None and (is_variable(tree) or isinstance(tree, LiteralTerm | Number))
 
     @property
+    def words(self) -> tuple[str, ...]:
+        """Its id, its instruction, its formula and what it reads, for readers of what is said about it."""
+        return (self.id, self.instruction or "", self.formula or "", *self.reads)
+
+    @property
     def formula(self) -> str | None:
         """The expression as text, None where there is none."""
         return None if self.expression is None else format_expression(self.expression)

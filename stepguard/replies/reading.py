@@ -13,7 +13,7 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -24,6 +24,7 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
+from stepguard.language.understanding import Understanding
 from stepguard.replies.partial import complete_entries, is_runaway
 from stepguard.replies.text import NoObject, SearchResult, find_object, one_of_all
 from stepguard.replies.thinking import Unclosed, without_thinking
@@ -64,7 +65,12 @@ class Reading:
 
 
 def read_reply(
-    completion: Completion, steps: Sequence[Step], reply_format: ReplyFormat, values: Mapping[str, Value] = _NO_VALUES
+    completion: Completion,
+    steps: Sequence[Step],
+    reply_format: ReplyFormat,
+    values: Mapping[str, Value] = _NO_VALUES,
+    *,
+    words: Iterable[str] = (),
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -80,7 +86,8 @@ def read_reply(
     the content and a tool call (neither goes before the other) refuse the reply as a whole. Reasoning that came apart
     from the content is never read as the answer.
 
-    The values that the steps read, as far as they are known, tell how long an entry may be that was cut off.
+    The values that the steps read, as far as they are known, tell how long an entry may be that was cut off. Around an
+    answer, the words of the steps and further `words` of the procedure are understood.
 
     Raises:
         BackendError: the server left a tool call in the content.
@@ -90,7 +97,8 @@ def read_reply(
         reading = _unfinished(completion, steps, reply_format, values)
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
-    found = _document(completion, [step.id for step in steps])
+    described = (text for step in steps for text in step.words)
+    found = _document(completion, [step.id for step in steps], Understanding.of((*described, *words)))
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
@@ -197,7 +205,7 @@ def _nested_repeat(field: object) -> str | None:
     return None
 
 
-def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
+def _document(completion: Completion, ids: list[str], understanding: Understanding) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
     finish = plain_reason(completion.finish_reason)
     if completion.refusal and completion.refusal.strip():
@@ -209,14 +217,16 @@ def _document(completion: Completion, ids: list[str]) -> JsonObject | Deviation:
             return Deviation("malformed", None, f"it calls the tool {shorten(call.name)!r}; the tool is {TOOL_NAME!r}")
     cut = finish in CUT
     thought = len(completion.reasoning or "")
-    content = find_object(completion.text or "", ids, cut=cut, thought=thought)
+    content = find_object(completion.text or "", ids, understanding, cut=cut, thought=thought)
     if not completion.tool_calls and not cut:
         _refuse_unread_call(completion, content, ids)
     if not completion.tool_calls:
         return content.deviation if isinstance(content, NoObject) else content
     # Words beside a tool call may hold no answer, but not another one.
     found: list[SearchResult] = [] if isinstance(content, NoObject) else [content]
-    found += [find_object(call.arguments, ids, cut=cut, thought=thought) for call in completion.tool_calls]
+    found += [
+        find_object(call.arguments, ids, understanding, cut=cut, thought=thought) for call in completion.tool_calls
+    ]
     answers: list[JsonObject] = []
     for each in found:
         if isinstance(each, Deviation | NoObject):

@@ -13,7 +13,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
-from stepguard.language.retraction import find_retractions
+from stepguard.language.following import MARKUP, unread_behind
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding
@@ -29,8 +29,6 @@ _INTERESTING = lazy_pattern(r"[\"{}\[\]]")
 _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
-_POLITE: Final = lazy_pattern(r"(?:sorry|apologies) (?:for|about|if)\b|let me (?:re-?|double.)check", re.IGNORECASE)
-_MARKUP: Final = lazy_pattern(r"<\|[^<>|\n]{1,60}\|>(?:assistant\b)?|</?[A-Za-z][^<>\n]{0,99}>|\\[A-Za-z]{1,20}")
 _CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
@@ -52,12 +50,13 @@ def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
     return Deviation("malformed", None, "the reply holds several answers that differ")
 
 
-def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> SearchResult:
+def find_object(text: str, ids: list[str], understanding: Understanding, *, cut: bool, thought: int) -> SearchResult:
     """The one object in a text that answers the steps, or why there is none.
 
     Args:
         text: what was said.
         ids: the steps.
+        understanding: what is understood around an answer.
         cut: whether it was cut off.
         thought: how many characters of reasoning came apart from it.
     """
@@ -81,7 +80,7 @@ def find_object(text: str, ids: list[str], *, cut: bool, thought: int) -> Search
         return Deviation("malformed", None, why)
     if not spoken.strip("\0 \t\r\n"):
         return NoObject(Deviation("empty", None, f"the content is empty{_thoughts(thought + len(body))}"))
-    return _search(spoken, ids)
+    return _search(spoken, ids, understanding)
 
 
 def _cut_off(body: str, reason: str) -> SearchResult:
@@ -108,7 +107,7 @@ def _inside_fence(body: str) -> str | None:
     return body[opening.end() : -len(opening[1])].strip()
 
 
-def _search(spoken: str, ids: list[str]) -> SearchResult:
+def _search(spoken: str, ids: list[str], understanding: Understanding) -> SearchResult:
     asked = frozenset(ids)
     full: list[JsonObject] = []
     partial: list[JsonObject] = []
@@ -144,7 +143,7 @@ def _search(spoken: str, ids: list[str]) -> SearchResult:
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-        taken_back = _taken_back(_blanked(spoken, others), spans, asked)
+        taken_back = _taken_back(_blanked(spoken, others), spans, understanding)
         if isinstance(answer, JsonObject) and taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
@@ -166,16 +165,15 @@ def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _taken_back(spoken: str, spans: list[tuple[int, int]], asked: frozenset[str]) -> str | None:
+def _taken_back(spoken: str, spans: list[tuple[int, int]], understanding: Understanding) -> str | None:
     """The words around the answers that strike one out, take it back or are not understood; None if there are none."""
-    understanding = Understanding.of(asked)
     pieces: list[str] = []
     end = 0
     for start, behind in spans:
         if start < end:
             continue  # of the same list
         front = spoken[end:start]
-        words = _MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
+        words = MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
         line = words.strip("\0 \t\r\n").rpartition("\n")[2]
         if line[-1:] in ("#", ";", "%") or (line := understanding.unread_before(line)):
             return line
@@ -188,11 +186,8 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]], asked: frozenset[str]
         first = bisect_left(starts, opened)
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
-    last = rest[end:]
-    if words := understanding.unread_sentence(_MARKUP.sub(" ", last.replace("\0", " "))):
-        return words
-    phrases = (phrase for at, _, phrase in find_retractions(last) if not _POLITE.match(last, at))
-    return next(phrases, None)
+    given = " ".join(spoken[start:behind] for start, behind in spans)
+    return unread_behind(understanding, rest[end:], given) or None
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

@@ -128,6 +128,6 @@ def test_long_texts_take_time_in_proportion(piece: str) -> None:
 
 
 def test_a_huge_right_transcript_is_right() -> None:
-    """Text without end around a transcript changes nothing."""
-    noise = "Some words that say nothing at all.\n" * 2000
+    """Text without end around a transcript, as far as it is understood, changes nothing."""
+    noise = "We go on with the next step.\n" * 2000
     assert audit(PROCEDURE, INPUTS, noise + RIGHT + "Answer: 43\n" + noise).ok

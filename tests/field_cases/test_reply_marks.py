@@ -263,3 +263,43 @@ def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
 def test_words_that_only_frame_an_answer_leave_it(around: str) -> None:
     """R07, the other side: politeness, fences and notes about the answer are no retraction."""
     assert run(around.format(GOOD)).status == "verified"
+
+
+INVOICE = Procedure.parse(
+    "name: Customer invoice\ninputs: price, quantity, discount\n"
+    'subtotal = price * quantity  "Multiply the unit price by the quantity"\n'
+    'invoice_total = subtotal - discount  "Take the discount off the subtotal"'
+)
+INVOICED = '{"subtotal": "6 * 7 = 42", "invoice_total": "42 - 5 = 37"}'
+
+
+def invoiced(text: str) -> str:
+    backend = ScriptedBackend(text.format(INVOICED))
+    return Guard(backend, repair=0).run(INVOICE, {"price": 6, "quantity": 7, "discount": 5}).status
+
+
+@all_rows(
+    "text",
+    [
+        *("{}\nThe discount is taken off the subtotal.", "{}\nThe customer pays the invoice total.", "Invoice:\n{}"),
+        *("{}\nDone. With a discount of 5, the customer pays 37.", "The invoice for the customer:\n{}"),
+        *("After the discount the customer pays:\n{}", "{}\nThe subtotal uses the price and the quantity."),
+    ],
+)
+def test_words_of_the_procedure_are_understood_around_an_answer(text: str) -> None:
+    """R07, the other side: chatter in the words of the task costs no second call."""
+    assert invoiced(text) == "verified"
+
+
+@all_rows(
+    "text",
+    [
+        *("{}\nThe discount was never granted.", "{}\nPrice according to Bob.", "{}\nIs the price right?"),
+        *("{}\nDone. I used the old price.", "{}\nThe total was 99.", "{}\nThis is the total. The customer denies it."),
+        *("The customer says:\n{}", "Not the total:\n{}", "If the price is right:\n{}", "Alter Preis:\n{}"),
+        *("{}\nDone.\n\nKidding!", "{}\nThe keys are exact. Das nehme ich zur\u00fcck.", "{}\nThe price may change."),
+    ],
+)
+def test_words_of_the_procedure_neutralise_no_denial(text: str) -> None:
+    """R07: a denial, a question, a source or a condition counts whatever words of the task stand beside it."""
+    assert invoiced(text) == "abstained"

@@ -295,7 +295,7 @@ def test_what_is_anothers_or_withdrawn_is_no_right_step(line: str) -> None:
     [
         *("First, t1 = 6 * 7 = 42", "Units sold: t1 = 42", "Net value: t1 = 42", "Delivery fee: t1 = 6 * 7 = 42"),
         *("t1 = 42 (from x and y)", "t1 = 42 (using the formula above)", "> t1 = 42", "t1 = 42 (correct)"),
-        *("t1 = 42. This is true.", "t1 = 42. That was easy.", "t1 = 42\nThis is not a prime.", "Let's see: t1 = 42"),
+        *("t1 = 42. This is true.", "t1 = 42. That was easy.", "t1 = 42\nThis is an integer.", "Let's see: t1 = 42"),
         *("My answer for step 1: t1 = 42", "t1 = 42 (see above)", "According to the formula, t1 = 42", "So t1 = 42"),
     ],
 )
@@ -577,3 +577,106 @@ def test_tables_of_every_notation_and_workings_in_brackets_are_read(text: str) -
 def test_the_head_of_a_column_and_brackets_belong_to_an_amount(text: str, right: bool) -> None:
     """A head in another currency or scale, accountants' brackets and rates are not the amount of the step."""
     assert (invoice(f"{text}\nTotal: 80.86\nAnswer: 80.86").steps[0].verdict == "right") is right
+
+
+STRANGE_BEHIND = (
+    *("Bob got that, not me.", "Everyone in class disputes it.", "This was before the price change.", "Kidding!"),
+    *("It was true last year.", "Please disregard.", "Off by one.", "The book has another number.", "Void.", "Is it?"),
+    *(
+        "Only if x had been six.",
+        "That figure dates from 2019.",
+        "I copied it off the board.",
+        "The customer disagrees.",
+    ),
+    *(
+        "Two digits are swapped.",
+        "It is 43.",
+        "Das nehme ich zur\u00fcck.",
+        "Laut Buch.",
+        "Stand 2019.",
+        "War ein Scherz.",
+    ),
+    *(
+        "C'est ce que dit Paul.",
+        "Sauf erreur.",
+        "Bif\u00e9.",
+        "Eso dice Juan.",
+        "Es broma.",
+        "Cos\u00ec dice Marco.",
+        "Forse.",
+    ),
+)
+PLACES_BEHIND = (
+    "t1 = 6 * 7 = 42. {}",
+    "t1 = 42\n{}",
+    "t1 = 42; {}",
+    "1. 6 * 7 = 42. {}",
+    "t1 = 42 ({})",
+    "t1 = 42, {}",
+)
+
+
+@all_rows("words, place", [*product(STRANGE_BEHIND, PLACES_BEHIND)])
+def test_what_follows_a_claim_is_understood_or_named(words: str, place: str) -> None:
+    """A03: a sentence or a remark behind a claim that is not understood, in any language, leaves it uncounted."""
+    first = steps(f"{place.format(words)}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0]
+    assert first.verdict == "not_judged"
+    assert not steps(f"{RIGHT}Answer: 52. {words}").answer_right_lenient
+
+
+@all_rows(
+    "words",
+    [
+        *("This is the product of x and y.", "Now we add 5 to it.", "We use it in the next step.", "No remainder."),
+        *("x times y gives this.", "Both inputs were used.", "Let us call it t1.", "Check: 42 / 7 = 6.", "Great!"),
+        *("She buys six boxes of seven pens.", "The farmer has 6 fields with 7 sheep.", "Janet sells 9 * 2 = 18 eggs."),
+        *("That means he pays 42 - 3 = 39 dollars.", "How many sheep are left?", "I multiplied the two inputs."),
+        *("Jetzt addieren wir 5.", "On ajoute ensuite 5.", "Ahora sumamos 5.", "Ora sommiamo 5.", "Moving on."),
+    ],
+)
+def test_sentences_about_a_claim_or_something_else_leave_it(words: str) -> None:
+    """A03, the other side: what is understood, and what tells of something else, changes nothing."""
+    for place in ("t1 = 6 * 7 = 42. {}", "t1 = 42\n{}", "1. 6 * 7 = 42. {}"):
+        text = f"{place.format(words)}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52"
+        assert steps(text).steps[0].verdict == "right"
+
+
+@all_rows(
+    "text",
+    [
+        *("t1 = 42 [1]\n{}\n\n[1] This value is Bob's.", "t1 = 42*\n{}\n\n* disputed", "{}\n\nStep 1 is wrong."),
+        *("{}\n\nNote on step 1: this is Bob's number.", "{}\n\nt1 is disputed.", "{}\n\nNone of this is mine."),
+    ],
+)
+def test_what_names_a_step_later_counts_against_it(text: str) -> None:
+    """A03: a footnote, or words at the end that name a step or all of them, are about its claim."""
+    assert steps(text.format(f"{'' if text[0] == 't' else RIGHT}Answer: 52")).steps[0].verdict != "right"
+
+
+@all_rows(
+    "line",
+    [
+        *("|t1| = 42", "|t1| is 42", "so |t1| = 42", "||t1|| = 42", "- |t1| = 42", "2 t1 = 42", "t1 = 42 mg?"),
+        *("t1 = 42 dollars in total?", "t1 = 42 in dollars of 1990", "t1 = 42 at 2010 prices", "t1 = 42 in hundreds"),
+        *("t1 = 42 upside down", "t1 = 42 overdrawn", "Last year t1 = 42"),
+        "====  ========  ====\nstep  expected  mine\n====  ========  ====\nt1    42        41\n====  ========  ====",
+        "step   Bob\n-----  ----\nt1     42",
+    ],
+)
+def test_another_quantity_a_question_and_anothers_column_are_no_claim(line: str) -> None:
+    """A04: bars and factors around a name, questions, amounts of other years, and columns of plain text."""
+    assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict != "right"
+
+
+@all_rows(
+    "text",
+    [
+        "====  =====\nstep  value\n====  =====\nt1    42\nt2    47\nt3    52\n====  =====",
+        "step  work    mine\n----  ------  ----\nt1    6 * 7   42\nt2    42 + 5  47\nt3    47 + 5  52",
+        "Maria earns t1 = 42\nThe farmer sells t2 = 47\nThen she pays t3 = 52",
+        "The number of pens is t1 = 42\nt2 = 47\nt3 = 52",
+    ],
+)
+def test_columns_of_plain_text_and_actors_are_read(text: str) -> None:
+    """A04, the other side: tables of reStructuredText, and whose amount a value is."""
+    assert steps(f"{text}\nAnswer: 52").ok

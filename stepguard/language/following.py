@@ -1,0 +1,274 @@
+"""What follows a claim, up to the next one: it counts where that is understood, or tells of something else.
+
+One reader for transcripts, for answers and for what stands behind the object of a reply. A sentence tells of something
+else where it works something else out (``She sells 9 * 2 = 18 eggs``), or where it tells with a verb and a number what
+happens and no word of it may speak of what stands before. Whatever else it is, a denial, a joke, a source or a date, in
+any language, is not understood, and is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from stepguard.core.patterns import lazy_pattern
+from stepguard.language.lexicon import POINTING_BACK, REMARKS, RIGHTING, is_verb
+from stepguard.language.retraction import doubted_before, find_retractions
+from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
+
+MARKUP: Final = lazy_pattern(r"<\|[^<>|\n]{1,60}\|>(?:assistant\b)?|</?[A-Za-z][^<>\n]{0,99}>|\\[A-Za-z]{1,20}|\0")
+"""Marks of turns, of HTML and of LaTeX."""
+_CALLED: Final = lazy_pattern(
+    r"\b(?:it|this|that|which|these|those|(?:the|this|that|my) (?:value|result|answer|number|claim|figure|step|line)"
+    r"|[a-z]+_?[0-9]+)(?:(?:['\u2019]s| is| was| are| were| seems| looks)\b(?! [-+$(]*[0-9])"
+    r"| (?:should|must|may|might|would|could|can|cannot)(?: not)? be\b| \w{2,6}n['\u2019]t\b)",
+    re.IGNORECASE,
+)
+"""What is said of a claim before it, beside another number."""
+_CORRECTED: Final = lazy_pattern(
+    r"\b(?:make (?:it|that)|(?:it|this|that|which|value|result|answer|number|figure|total|sum|product|difference|one)"
+    r"(?:['\u2019]s| is| was| are| equals?| makes?| gives?| becomes?| comes to))"
+    r"(?: (?:now|then|exactly|simply|about))? (?P<is>[-+$(]{0,2}[0-9][0-9.,]*)(?![0-9.,]|\s*[-+*/\u00d7\u00f7^])"
+    r"|\A\W*(?:(?:so|thus|hence|then|finally|(?:we|i) (?:take|get|got|have|had)) )?(?:(?P<name>(?:\w+ ){0,2}\w*)\s*"
+    r"(?::|=|->|=>|[\u2192\u21d2\u279c])\s*){0,2}(?P<to>[-+$]{0,2}[0-9][0-9.,]*)"
+    r"(?:,? that is)?\W*\Z",
+    re.IGNORECASE,
+)
+"""Another number for a claim before it: ``It is 53``, ``Final: 53``, ``53``."""
+_DENIED: Final = lazy_pattern(
+    r"\b(?:not|no longer|never|instead of|rather than|n['\u2019]t)[: ]+(?:(?:equal to|exactly|be|the|really) ){0,2}"
+    r"([-+$(]{0,2}[0-9][0-9.,]*)|([-+$(]{0,2}[0-9][0-9.,]*) (?:is|was|isn|wasn|has been)\b",
+    re.IGNORECASE,
+)
+"""A number that is denied, or of which something is said."""
+_PAST: Final = lazy_pattern(
+    r"\b(?:was|were|been)(?: then| first| next| now)? (?=(?:us|multipli|add|subtract|divid|comput|calculat|round|appli"
+    r"|complet|follow|perform|execut|carri|deduct|deriv|obtain|evaluat|doubl|halv|tripl)ed\b"
+    r"|(?:given|taken|found|done|easy|simple|straightforward)\b)",
+    re.IGNORECASE,
+)
+"""A past tense that only tells how a claim was worked out."""
+_PLANNED: Final = lazy_pattern(
+    r"\b(?:we|i|let us|let['\u2019]s|let me)(?:['\u2019]ll| will)? (?:now )?(?:need|take|took|call|know"
+    r"|write|read|see)\b|\bmore (?:steps?|operations?|calculations?)\b"
+    r"|\b(?:values?|results?) (?:from before|(?:of|from) (?:an |the )?(?:earlier|previous|preceding) (?:step|line)s?)\b"
+    r"|\b(?:see|as \w{4,12}|formulas?) above\b|\b(?:carr(?:y|ied|ying)|work(?:s|ed|ing)?|figur(?:e|ed|ing)) out\b",
+    re.IGNORECASE,
+)
+"""What a writer does with a claim, or says of how it was worked out."""
+_CHECKED: Final = lazy_pattern(
+    r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z"
+    r"|(?:(?:(?:all|both|each|every) )?(?:of )?(?:the )?(?:\w+ )?(?:steps?|values?|checks?|results?|arithmetic)"
+    r"|everything|i|this|it)(?:(?: have| has)? been| is| are| were)?"
+    r" (?:verified|checked|double-checked|true|correct|checks? out|pass(?:es)?)\b)",
+    re.IGNORECASE,
+)
+"""By what a writer checks a claim before it, or says that it is checked."""
+_EQUATION: Final = lazy_pattern(
+    r"[0-9)%][^\S\n]*(?:[a-z]{1,20}[^\S\n]*)?[-+*/x\u00d7\u00f7\u2212][^\S\n]*[$(.]{0,3}[0-9][^=\n]{0,200}=[^=]",
+    re.IGNORECASE,
+)
+_NUMBER: Final = lazy_pattern(
+    r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|dozen)\b", re.IGNORECASE
+)
+_IT_IS: Final = lazy_pattern(r"\W*(?:in fact,? )?it(?:['\u2019]s| is| was)\b", re.IGNORECASE)
+_NOT_SO: Final = lazy_pattern(r"\bnot [-$(]{0,2}[0-9]", re.IGNORECASE)
+_ACTORS: Final = frozenset(("he", "she", "they", "his", "her", "their", "if", "as"))
+_DECIDED: Final = lazy_pattern(
+    r"(?:\bis )?-?\$?[0-9][0-9.,]* ?(?:[<>]=?|==|[\u2264\u2265]) ?-?\$?[0-9][0-9.,]*(?: is (?:true|false|not true))?"
+    r"(?:\? *(?:yes|no)\b)?",
+    re.IGNORECASE,
+)
+"""A comparison of two numbers, and whether it holds."""
+_LEADING: Final = lazy_pattern(
+    r"\W*which (?:(?:leaves|gives|means|makes|takes|brings)\b|(?:the|a|she|he|they)(?: [a-z]+)? (?:pays|owes|earns|gets"
+    r"|needs|spends|saves|receives|sells|buys)\b)",
+    re.IGNORECASE,
+)
+"""What a value leads to, or is to somebody."""
+_YEAR: Final = lazy_pattern(r"(?<![\w.,$\u20ac\u00a3])(?:1[5-9]|20)[0-9]{2}(?![\w.,]?[0-9]| ?[-+*/\u00d7\u00f7=%])")
+_OPERATED: Final = lazy_pattern(r"[0-9)] ?[-+*/\u00d7\u00f7\u2212^] ?[($0-9]")
+_DIGITS: Final = lazy_pattern(r"[0-9]+(?:[.,][0-9]+)*")
+_COUNTING: Final = lazy_pattern(r"\W*how (?:many|much|far|long)\b[^?]*\?\W*\Z", re.IGNORECASE)
+_MARKED: Final = lazy_pattern(
+    r"[ \t>]*(?:\#|[-*_]*(?:step|line) ?[0-9]|[0-9]{1,3}[.)] |(?P<mark>\*\*|__).*(?P=mark)\W*\Z|.*[:\uff1a][*_]*\s*\Z)",
+    re.IGNORECASE,
+)
+"""A line that heads what is below it."""
+_CONTINUED: Final = lazy_pattern(r"[ &]*=(?![=>])")
+_NUMBERED: Final = lazy_pattern(r"[\s#>*_-]*[0-9]{1,3}[.)]")
+_ROW: Final = lazy_pattern(r"\s*\||[^|\n]*\|[^|\n]*\||\s*(?:[+=~^-]{3,}\s*)+\Z")
+_CLAUSE_END: Final = lazy_pattern(r"[*_`\"')\]$ ]{0,4}[.;!:](?=\s|\Z)|[*_`\"')\]$ ]{0,4}(?=\n)")
+_PLAIN: Final = lazy_pattern(r"[^\S\n]{1,3}[^\W\d_][^.,;:()\[\]\n\u2014\u2013!=]*")
+_UNIT: Final = lazy_pattern(r"[^\S\n]+(?!\w*(?:[a-z]ed|wn)\b)[a-z][\w/]*(?!['\u2019\w])")
+"""One word behind a value may be whatever is counted."""
+
+
+def unread_behind(
+    understanding: Understanding, behind: str, claim: str, *, prose: bool = False, followed: bool = False
+) -> str:
+    """The first words behind a claim that are not understood; empty where all are, or tell of something else.
+
+    Args:
+        understanding: what is understood.
+        behind: the text behind the value, up to the next claim.
+        claim: the claim as it was written, for its numbers.
+        prose: whether the clause of the claim may go on with anything that does not deny or report it.
+        followed: whether another claim, which headings may be about, stands behind it.
+    """
+    reader = _Following(understanding, _DIGITS.findall(claim))
+    behind = _DECIDED.sub(" ", behind)
+    end = _CLAUSE_END.match(behind) or SENTENCE_END.search(behind)
+    clause, rest = (behind, "") if end is None else (behind[: end.end()], behind[end.end() :])
+    return reader.unread_clause(clause, prose=prose) or reader.unread_sentences(rest, followed=followed)
+
+
+class _Following:
+    """Reads what follows one claim, of which it knows the numbers."""
+
+    def __init__(self, understanding: Understanding, numbers: list[str]) -> None:
+        self._understanding = understanding
+        self._numbers = frozenset(numbers)
+        self._value = numbers[-1] if numbers else ""
+
+    def unread_clause(self, clause: str, *, prose: bool) -> str:
+        """What is not understood of the rest of the clause of a claim."""
+        if not clause.strip(" \t\r\n.,;:!*_`\"'$)]}|"):
+            return ""
+        first, *parts = PART.split(MARKUP.sub(" ", clause.lstrip("*_`\"'$}|")))
+        if "?" in clause:
+            return clause.strip()
+        if self._dates(first) or (self._unread_words(first, prose=prose)):
+            return first.strip()
+        return next((part.strip() for part in parts if self._unread_part(part)), "")
+
+    def _unread_words(self, words: str, *, prose: bool) -> bool:
+        """Whether the words right behind a value, apart from a unit, are not understood."""
+        plain = _PLAIN.match(words)
+        if plain is None:
+            return self._unread_part(words)
+        rest = words[plain.end() :].strip(" !*_`\"'|")
+        if rest.strip(".") and (rest[0] == "." or self._unread_part(rest)):
+            return True
+        if prose:
+            return _is_reported(plain[0])
+        unit = _UNIT.match(plain[0])
+        return self._unread(plain[0]) and (unit is None or self._unread(plain[0][unit.end() :]))
+
+    def _unread_part(self, part: str) -> bool:
+        """Whether a remark behind a value is not understood: in brackets, behind a comma, a colon or a dash."""
+        if not WORD.search(part):
+            if part.strip()[:1] in ("\u2248", "~"):
+                return False
+            foreign = any(digits not in self._numbers for digits in _DIGITS.findall(part))
+            alarm = part.strip(" *_.") == "!"
+            return alarm or bool(SIGN.search(part)) or (foreign and _OPERATED.search(part) is None)
+        if self._corrects(part):
+            return True
+        if not self._unread(part):
+            return False
+        words = _words(part)
+        leads = REASON.match(part) or _LEADING.match(part)
+        return (leads is None or not self._points_on(words)) and not self._tells(part)
+
+    @staticmethod
+    def _points_on(words: set[str]) -> bool:
+        """Whether words with a verb speak of nothing before them, apart from the one that joins them to it."""
+        return any(map(is_verb, words)) and POINTING_BACK.isdisjoint(words - {"which"})
+
+    def unread_sentences(self, behind: str, *, followed: bool) -> str:
+        """The first sentence that is neither understood nor about something else."""
+        for sentence, last in _sentences(MARKUP.sub(" ", behind)):
+            if not WORD.search(sentence):
+                if SIGN.search(sentence) or self._corrects(sentence) or sentence.strip(" \t\n()[]*_") == "!":
+                    return sentence.strip()
+                continue
+            if _ROW.match(sentence):
+                continue
+            if self._corrects(sentence):
+                return sentence.strip()
+            if not self._unread(_CHECKED.sub(" ", sentence)):
+                continue
+            words = _words(sentence)
+            heads = (followed or not last) and _MARKED.match(sentence) is not None
+            if (heads or _COUNTING.match(sentence)) and POINTING_BACK.isdisjoint(words - {"step", "steps", "line"}):
+                continue
+            if not self._tells(sentence):
+                return sentence.strip()
+        return ""
+
+    def _unread(self, text: str) -> bool:
+        return self._dates(text) or bool(
+            self._understanding.unread(_PLANNED.sub(" ", _PAST.sub("", text)), REMARKS, behind=True)
+        )
+
+    def _dates(self, text: str) -> bool:
+        """Whether a year stands there that is no number of the claim."""
+        return any(year[0] not in self._numbers for year in _YEAR.finditer(text))
+
+    def _corrects(self, sentence: str) -> bool:
+        """Whether a sentence gives another number for the claim, or denies its own."""
+        denied = (number.strip("-+$(.,") for found in _DENIED.findall(sentence) for number in found)
+        if any(number in self._numbers for number in denied):
+            return True
+        if (equation := _EQUATION.search(sentence)) is not None:
+            front = sentence[: equation.start()]
+            rights = not RIGHTING.isdisjoint(_words(front)) or _IT_IS.match(front) is not None
+            own = self._value in _DIGITS.findall(sentence, equation.start())
+            return (rights and not own) or _NOT_SO.search(sentence) is not None
+        for found in _CORRECTED.finditer(sentence):
+            number = (found["is"] or found["to"]).strip("-+$(.,")
+            if number not in self._numbers and not self._names_another(found["name"] or ""):
+                return True
+        return False
+
+    def _names_another(self, label: str) -> bool:
+        """Whether a label in front of a number says that it is a step's or an input's."""
+        words = label.lower().split()
+        return words != [] and all(
+            word in self._understanding.own or word.isdigit() or word == "step" for word in words
+        )
+
+    def _tells(self, sentence: str) -> bool:
+        """Whether a sentence works something else out, or tells with a verb and a number what happens."""
+        if "?" in sentence or next(find_retractions(sentence), None) is not None or self._interjects(sentence):
+            return False
+        words = _words(sentence)
+        if (equation := _EQUATION.search(sentence)) is not None:
+            front = sentence[: equation.start()]
+            words = _words(front)
+            known = any(word in _ACTORS or not self._understanding.unread(word) for word in words) or not words
+            return known and _CALLED.search(sentence) is None and doubted_before(front) != "denied"
+        tells = _NUMBER.search(sentence) is not None and any(map(is_verb, words))
+        return tells and POINTING_BACK.isdisjoint(words) and not self._dates(sentence)
+
+    def _interjects(self, sentence: str) -> bool:
+        """Whether a sentence begins with words of its own that are not understood: ``Oops, she has 7``."""
+        front, mark, _ = sentence.partition(",")
+        front = front.partition(":")[0] if ":" in front else front if mark else ""
+        words = front.split()
+        return 0 < len(words) < 3 and bool(self._understanding.unread(words[0])) and words[0].lower() not in _ACTORS
+
+
+def _sentences(text: str) -> Iterator[tuple[str, bool]]:
+    """The sentences of a text, each with whether it is the last one."""
+    begin = 0
+    last = len(text.rstrip())
+    for end in (*(end.end() for end in SENTENCE_END.finditer(text)), len(text)):
+        numbered = _NUMBERED.fullmatch(text, begin, end) is not None and text[end : end + 1] == " "
+        if numbered or (text[begin:end].strip() and _CONTINUED.match(text, end)):
+            continue
+        if text[begin:end].strip():
+            yield text[begin:end], end >= last
+        begin = end
+
+
+def _words(text: str) -> set[str]:
+    return {word[0].lower().replace("\u2019", "'") for word in WORD.finditer(text)}
+
+
+def _is_reported(behind: str) -> bool:
+    """Whether what goes on behind a value denies it, or says whose it is."""
+    words = behind.strip()
+    return words.lower().startswith("according ") or doubted_before(words) == "denied"

@@ -1,0 +1,200 @@
+"""The words that are understood around a claim: those of grammar, arithmetic, answers, quantities and units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from stepguard.language.currencies import CODES, WORDS
+from stepguard.language.unit_names import factors_of
+from stepguard.language.vocabulary import QUANTITIES, VERBS
+
+
+def _set(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
+_GRAMMAR: Final = _set(
+    """
+    a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is are
+    was were be been being am has have had having do does did done will shall can must going to of in on at by for from
+    with into onto out up down everything over under above below around about between among within through along per
+    via than times as and also too both while when whenever once after before until during since because x y z n i j k
+    so thus hence therefore then now again already still just simply only directly exactly first firstly second secondly
+    third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two
+    three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
+    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll
+    i'd we've we're we'll we'd let's it's that's here's there's what's
+    """
+)
+NOUNS: Final = _set(
+    """
+    step part line number value result answer solution output total variable figure term side calculation computation
+    equation formula expression operation operand arithmetic math mathematics algebra order way time procedure process
+    method approach task problem instruction reasoning explanation working breakdown overview summary conclusion recap
+    detail json object markdown code block table row column list text field reply response token request power base
+    parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
+    execution addition subtraction multiplication division rounding representation rule definition analysis function
+    currency unit assistant item product nearest python javascript plaintext latex yaml whole rest half third quarter
+    fourth twice thrice hand
+    """
+)
+_ADJECTIVES: Final = _set(
+    """
+    equal more less fewer larger smaller greater lower higher longer shorter remaining whole new own same current
+    corresponding respective intermediate individual overall altogether combined separate single additional extra
+    simple easy straightforward exact necessary full complete net gross annual monthly weekly daily hourly flat fixed
+    ready good great well ok okay alright yes sure hello hi thanks easily clearly obviously evidently quickly
+    carefully accordingly together even odd true valid structured successful successfully forward
+    """
+)
+_ELSEWHERE: Final = _set(
+    """
+    der die das den dem des ein eine einen einem einer wir ich uns es hier ist sind werden also daher damit somit
+    folglich nun jetzt dann zuerst zunächst danach anschließend schließlich zuletzt insgesamt und mit für von vom aus
+    im ins zu zum zur auf bei durch mal plus daraus folgt folgenden beträgt ergibt erhalten erhält berechne berechnen
+    berechnet berechnung multiplizieren addieren subtrahieren dividieren rechnen rechnung ergebnis ergebnisse schritt
+    schritte wert werte antwort endergebnis gesamtbetrag summe betrag lösung formel erster zweiter dritter letzter le
+    la les un une du de au aux nous je ce sont donc ainsi alors puis ensuite enfin d'abord c'est maintenant ici et avec
+    pour par dans en à voici calcul calculs calculer calcule calculons multiplions ajoutons soustrayons divisons
+    obtient obtenons donne vaut égal égale résultat résultats étape étapes valeur valeurs réponse formule somme montant
+    el los las una del nosotros es está aquí tienes así entonces luego después primero segundo tercero finalmente ahora
+    por tanto lo y con que tenemos obtenemos calculamos calcular cálculo cálculos multiplicamos sumamos restamos
+    dividimos resultado resultados paso pasos valor valores respuesta solución fórmula suma importe ecco quindi allora
+    poi infine calcoliamo otteniamo risultato risultati passo valore risposta calcolo natürlich gerne objekt lautet
+    lauten gewünschte abgeschlossen bien sûr objet final demandé d'accord claro supuesto están siguiente siguientes
+    certo fertig produit passons pasamos producto questo questi prodotto passiamo sommiamo fatto listo
+    voilà avons al ora este
+    """
+)
+"""Words of grammar, calculation and answers in German, French, Spanish and Italian.
+
+Those that may be another word of English are left out, such as names, persons and ``est``."""
+_ACTIONS: Final = _set(
+    """
+    be equal become give get yield make mean obtain compute calculate determine evaluate work derive know call write
+    set define update round start begin continue proceed move go come take use plug substitute apply keep carry
+    execute perform complete finish do show provide present list contain summarize need want ask request require
+    follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
+    got taken took kept found knew known wrote written began begun came went done shown note remember recall see
+    include exclude conclude instruct help hope please fill fulfil represent correspond refer run
+    specify exceed reach generate
+    """
+)
+REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
+"""What praises a claim behind it, or checks it."""
+PRAISE: Final = _set("valid successful ok okay yes true right done good correct verified")
+"""What heads a column that holds no values."""
+CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
+RIGHTING: Final = _set("correct corrected right actual real true proper properly better really wrong false mistake")
+"""Words in front of an equation that set one before it right."""
+HEADS: Final = _set(
+    "id name nr mine computed calculated obtained actual got unit description round rounds item items index pass data "
+    "iteration iterations loop repeat call"
+)
+"""Words in the head of a column or in a key of the writer's own, beside those that are understood everywhere."""
+LABELS: Final = _set("item items name names description product unit units step operation instruction formula")
+"""What heads a column of names and descriptions."""
+_EXCLUDED: Final = _set(
+    "sample mark marks people population error tolerance estimate check test withdraw copy correct "
+    "compare cancel refund question odds replace bill grant seed"
+)
+"""Quantities and actions of procedures that say something else of a claim."""
+OPERATIONS: Final = _set(
+    "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
+    "evaluate work deduct adding subtracting multiplying dividing doubling"
+)
+CHANGING: Final = _set(
+    "half third fourth quarter square cube root multiple minus plus times percent percentage twice about like"
+)
+NO_LABEL: Final = _set(
+    "before input inputs will help hope problem task instruction request required requested wanted needed asked"
+)
+"""What is none of the writer's own claims as a label by itself."""
+ASKING: Final = _set("is are was were does did do can must shall will has have had am")
+_QUALIFYING: Final = _set(
+    """
+    was were be being been had before until once only when while under above over below out down again must shall last
+    more less fewer larger smaller greater lower higher longer shorter additional extra new same odd true per
+    fixed short way about around between still up part hundred hundreds thousand thousands million tens
+    """
+)
+"""Words that are understood in front of a claim, and say behind it when, how far or of what else it holds."""
+_DOUBTING: Final = _set(
+    """
+    gross net annual monthly weekly daily hourly flat every half third quarter fourth twice thrice own problem point
+    base power root place field assistant user update change leave save spend ask want request require need help hope
+    please include exclude contain represent correspond refer write read call take know see loss limit
+    """
+)
+"""The same of words that say nothing of the kind where the procedure itself has them."""
+
+
+def is_understood(word: str, own: frozenset[str]) -> bool:
+    """Whether a word is understood in front of a claim; `own` are the words of the procedure, in small letters."""
+    lowered = word.lower().replace("\u2019", "'")
+    if lowered in own or lowered in _UNDERSTOOD or word in CODES:
+        return True
+    if any(base in _INFLECTED or base in own for base in _bases(lowered)):
+        return lowered not in _EXCLUDED
+    if lowered.startswith(("l'", "d'")):
+        return is_understood(word[2:], own)
+    if lowered.endswith("'s") or lowered.endswith("s'"):
+        return is_understood(word[:-2], own) and lowered[:-2] not in NOUNS
+    return word.islower() and len(word) > 1 and factors_of(word) is not None
+
+
+def changes_nothing(word: str, own: frozenset[str]) -> bool:
+    """Whether a word is understood behind a claim, too, where some words would say when or of what it holds."""
+    lowered = word.lower()
+    if lowered in _QUALIFYING or lowered in _EXCLUDED:
+        return False
+    forms = {lowered, *_bases(lowered)}
+    if not forms.isdisjoint(own):
+        return True
+    if not forms.isdisjoint(_DOUBTING):
+        return False
+    return not forms.isdisjoint(_STEADY) or (forms.isdisjoint(VERBS) and is_understood(word, own))
+
+
+def is_verb(word: str) -> bool:
+    """Whether a word may be the verb of a sentence that tells what happens: ``has``, ``sells``, ``paid``."""
+    lowered = word.lower()
+    return lowered in _FINITE or lowered in _DOING or any(base in _DOING for base in _bases(lowered))
+
+
+def _bases(word: str) -> Iterator[str]:
+    """What a word may be a form of."""
+    for end, instead in (("s", ""), ("es", ""), ("ies", "y"), ("d", ""), ("ed", ""), ("ied", "y"), ("ing", ""),
+                         ("ing", "e"), ("n", ""), ("ly", "")):  # fmt: skip
+        base = word.removesuffix(end) + instead
+        if word.endswith(end) and len(base) > 2:
+            yield base
+            if not instead and base[-1] == base[-2:-1]:
+                yield base[:-1]
+
+
+POINTING_BACK: Final = _set(
+    """
+    it its itself it's this that that's these those which such who whom whose here there former latter other others
+    another same one ones else i i'm i've me my mine myself you your yours everyone everybody someone somebody anyone
+    nobody everything nothing something above below earlier previous previously last yesterday today ago old until
+    if only been not no never none neither nor without unless should would could might may must cannot rather instead
+    step steps line value result answer figure claim working calculation computation solution statement reply text digit
+    digits sign mistake mistakes error errors typo typos slip slips fault faults flaw flaws doubt doubts true false
+    problem problems issue issues objection objections complaint complaints caveat caveats bug bugs wrong incorrect
+    sense operand operands input inputs factor factors
+    """
+)
+"""Words of a sentence that may speak of what stands before it, or date, deny or doubt it."""
+MEASURES: Final = (
+    QUANTITIES - _EXCLUDED - _set("result results answer answers step steps value values output work term")
+)
+"""What a label may say of anything: ``Number of books``."""
+_UNDERSTOOD: Final = (
+    _GRAMMAR | NOUNS | _ADJECTIVES | _ACTIONS | QUANTITIES | VERBS | _ELSEWHERE | set(WORDS)
+) - _EXCLUDED
+_INFLECTED: Final = (NOUNS | _ACTIONS | QUANTITIES | VERBS) - _EXCLUDED
+_STEADY: Final = _GRAMMAR | NOUNS | _ADJECTIVES | _ACTIONS | QUANTITIES | OPERATIONS | _ELSEWHERE
+_DOING: Final = _ACTIONS | VERBS
+_FINITE: Final = _set("is are was were has have had will")
