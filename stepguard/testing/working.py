@@ -48,6 +48,12 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
                 return None
         if callable(answer):
             return _carried_out(step, values, answer)
+        if step.type.structured and name not in answers:
+            raise ConfigError(
+                f"step {step.id!r} is asked in words, and its value is {step.type}: say what the simulated model "
+                f"answers, answers={{{name!r}: ...}}",
+                option="answers",
+            )
         try:
             return "as asked", step.type.accept(answer) if name in answers else _DONE_WORD
         except ValueRefused as error:

@@ -6,10 +6,11 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-from stepguard.errors import ConfigError, ExpressionError, ProcedureError
+from stepguard.errors import ConfigError, ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.digits import format_exact
 from stepguard.language.expressions import Expression, Name, Number, format_expression
 from stepguard.language.lookup_tables import Table
@@ -23,6 +24,7 @@ from stepguard.procedure.notation.settings import check_setting, constant
 from stepguard.procedure.notation.trees import (
     AnswerLine,
     CheckCall,
+    Content,
     InputsBlock,
     ProcedureBlock,
     RawForEach,
@@ -163,6 +165,29 @@ def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         if error.line is not None:
             raise
         raise ProcedureError(error.message, line=_line_of(parsed, error), step=error.step) from error
+
+
+def _as_value(content: Content, kind: ValueType) -> Content:
+    """Words that are a value of the step's type and ask nobody anything: an option is that value.
+
+    Raises:
+        ProcedureError: they are a value of another type, which stands without quotes.
+    """
+    words = content.words
+    if content.kind != "words" or content.reads or words is None:
+        return content
+    if words in kind.options:
+        return Content("formula", LiteralTerm(words))
+    if kind.options or kind.kind == "boolean" or (words[:1].isdigit() and kind.kind != "text"):
+        try:
+            value = kind.write(kind.read(words))
+        except ValueRefused:
+            if near := get_close_matches(words, kind.options, n=1):
+                raise ProcedureError(f"{words!r} is none of the options: did you mean {near[0]!r}?") from None
+            return content
+        value = f'"{value}"' if kind.options else value
+        raise ProcedureError(f"the words {words!r} are a value, and words are what is asked: write {value}")
+    return content
 
 
 def _cell(text: str) -> str:
@@ -332,6 +357,7 @@ class ProcedureBuilder:
         kind = self.read_type(raw.type, raw.line) if raw.type is not None else self._kind_of(raw)
         if kind is not None:
             options["type"] = kind
+            content = located(raw.line, _as_value, content, kind)
         if content.operation is not None:
             options |= {"operation": content.operation, "arguments": content.arguments}
         if content.reads:
