@@ -82,6 +82,7 @@ _ELSE: Final = re.compile(r"(?:otherwise|else|in all other cases|if not)\s*[,:]?
 _BOX: Final = re.compile(r"\[[ xX]\]\s+")
 _TITLE: Final = re.compile(r"\W*(?:the )?(?:steps?|procedure|instructions?|method|process)\W*\Z", re.IGNORECASE)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_BLANKS: Final = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")|\s{2,}')  # runs of them would be tried blank by blank
 _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
 _MORE: Final = "(?:more|greater|higher|larger|longer)"
 _LESS: Final = "(?:less|fewer|lower|smaller|shorter)"
@@ -205,7 +206,7 @@ class _ImportReader:
             body = body[box.end() :]
         while self.blocks and indent <= self.blocks[-1].indent:
             self._close()
-        self._statement(at, line, body, indent)
+        self._statement(at, line, _BLANKS.sub(lambda match: match["quoted"] or " ", body), indent)
 
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()

@@ -228,6 +228,7 @@ def test_the_language_is_imported_as_it_is() -> None:
         "title: one\ntitle: two\ninputs: a\n1. t = a * 2\n",
         "inputs: a\nt = a * 2\nu = a\nanswer: t\nanswer: u\n",
         f"inputs: a\n1. t = a * 2{' ' * 50_000}# only on Mondays\n",
+        f"inputs: a\nif a{' ' * 30_000}q\n",
     ],
 )
 def test_what_may_mean_something_else_is_told(text: str) -> None:
