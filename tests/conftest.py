@@ -18,6 +18,7 @@ import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,7 +52,15 @@ def pytest_collection_finish() -> None:
 
 
 @pytest.fixture(autouse=True, scope="session")
-def as_in_a_login_shell() -> Iterator[None]:
+def nothing_of_the_machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Signals, addresses, certificates and keys of the machine: in one fixture, for each costs every test some time."""
+    certificates = tmp_path_factory.mktemp("certificates")
+    with _as_in_a_login_shell(), _only_loopback(), _no_certificates(certificates), _no_provider_of_the_machine():
+        yield
+
+
+@contextmanager
+def _as_in_a_login_shell() -> Iterator[None]:
     """What a process inherits from whoever started the tests changes nothing: ignored and blocked signals (of `nohup`,
     and of a shell's background jobs) and the mask of new files are as after a login."""
     before = signal.getsignal(signal.SIGINT)
@@ -77,8 +86,8 @@ def quick_collections() -> Iterator[None]:
     gc.unfreeze()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def only_loopback() -> Iterator[None]:
+@contextmanager
+def _only_loopback() -> Iterator[None]:
     """A connection to any address but this machine's own fails the test that opens it."""
     patch = pytest.MonkeyPatch()
     connect = socket.socket.connect
@@ -94,17 +103,17 @@ def only_loopback() -> Iterator[None]:
     patch.undo()
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@contextmanager
+def _no_certificates(folder: Path) -> Iterator[None]:
     """No client reads the certificates of the machine, which takes longer than most tests: none is needed."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("SSL_CERT_FILE", raising=False)
-        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        patch.setenv("SSL_CERT_DIR", str(folder))
         yield
 
 
-@pytest.fixture(autouse=True, scope="session")
-def no_provider_of_the_machine() -> Iterator[None]:
+@contextmanager
+def _no_provider_of_the_machine() -> Iterator[None]:
     """Keys and endpoints in the environment of whoever runs the tests are unused; nothing is sent to LangSmith."""
     with pytest.MonkeyPatch.context() as patch:
         named = [*((each.keys, each.addresses) for each in PROVIDERS.values())]

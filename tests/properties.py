@@ -8,7 +8,7 @@ from typing import Final
 from hypothesis import settings
 
 _ALL: Final = os.environ.get("STEPGUARD_EXAMPLES") == "all"
-_LEAST: Final = 25
+_LEAST: Final = 10
 
 
 def examples(number: int) -> settings:

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import pytest
 from audit_harness import INPUTS, PROCEDURE, RIGHT, TOLD
+from tables import all_rows
 
 from stepguard import Procedure, Step, audit
 from stepguard.auditing import FINDING_KINDS, Audit
@@ -87,7 +88,7 @@ def test_a_step_left_out_is_missing(style: Style) -> None:
     assert [step.verdict for step in found.steps] == ["right", "right", "missing", "right"]
 
 
-@pytest.mark.parametrize("style", [style for style in STYLES if style != "json"])
+@all_rows("style", [style for style in STYLES if style != "json"])
 def test_an_answer_that_is_not_marked_is_missing(style: Style) -> None:
     """Without a marked answer there is none, and the last step's value counts leniently."""
     found = audited(style, [*TOLD])
@@ -100,7 +101,7 @@ def test_a_reply_to_the_guard_needs_no_answer() -> None:
     assert audited("json", [*TOLD]).ok
 
 
-@pytest.mark.parametrize("style", [style for style in STYLES if style != "array"])
+@all_rows("style", [style for style in STYLES if style != "array"])
 def test_an_answer_before_the_steps_are_done_is_premature(style: Style) -> None:
     """A final answer with steps behind it is premature, even if it is right."""
     found = audited(style, [TOLD[0], TOLD[1], Answer("43"), TOLD[2], TOLD[3]])
@@ -160,8 +161,8 @@ def test_json_that_breaks_off_is_truncated() -> None:
     assert "truncated" in [kind for kind, _ in kinds(found)]
 
 
-@pytest.mark.parametrize(
-    ("line", "strict"),
+@all_rows(
+    "line, strict",
     [
         *(("Answer: 43", True), ("**Answer: 43**", True), ("**Final Answer:** 43", True), ("Final answer = 43", True)),
         *(("So the answer is 43.", True), ("The final answer is $\\boxed{43}$.", True), ("\\boxed{43}", True)),
@@ -196,8 +197,8 @@ def test_places_are_those_of_the_text() -> None:
     assert [each.place.line if each.place else None for each in found.findings] == [6, 7]
 
 
-@pytest.mark.parametrize(
-    ("text", "verdict"),
+@all_rows(
+    "text, verdict",
     [
         *(("t1 = 12 + 7 = 19 units", "right"), ("t1 := 19", "right"), ("t1 \u2192 19", "right")),
         *(("The value of t1 is 19.", "right"), ("t1: integer = 12 + 7 = 19", "right")),

@@ -12,6 +12,7 @@ import pytest
 from control_flow_harness import Program, make_program
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Procedure, audit
 from stepguard.auditing import Audit
@@ -73,7 +74,7 @@ RIGHT = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", RIGHT.values(), ids=RIGHT)
+@all_rows("text", RIGHT.values())
 def test_rounds_are_read_however_they_are_named(text: str) -> None:
     """A right transcript is right in every way of writing, and a slip in it is named in its round."""
     assert audit(PROCEDURE, INPUTS, text + END).ok
@@ -96,7 +97,7 @@ SET_ASIDE = {
 }
 
 
-@pytest.mark.parametrize("text", SET_ASIDE.values(), ids=SET_ASIDE)
+@all_rows("text", SET_ASIDE.values())
 def test_a_claim_of_several_rounds_is_of_none(text: str) -> None:
     """What may belong to several rounds is not judged, and says why; it is neither right nor wrong."""
     found = audit(PROCEDURE, INPUTS, text + END)
@@ -135,8 +136,8 @@ def test_a_condition_decided_wrongly_is_named() -> None:
     assert [each.step for each in found.of("extra_step")] == ["malus"]
 
 
-@pytest.mark.parametrize(
-    ("said", "holds"),
+@all_rows(
+    "said, holds",
     [
         ("Since 140 > 100, fee is 5.", True),
         ("140 <= 100 is false.", True),
@@ -248,7 +249,7 @@ NAMED = {
 }
 
 
-@pytest.mark.parametrize("text", NAMED.values(), ids=NAMED)
+@all_rows("text", NAMED.values())
 def test_rounds_are_told_by_what_they_are_about(text: str) -> None:
     """The name of an item says which round is meant, in any order; a slip is named in its round."""
     assert audit(ORDERS, PEOPLE, f"{text}\ntotal = 50\nFinal answer: 50").ok
@@ -270,7 +271,7 @@ EXTRA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", EXTRA.values(), ids=EXTRA)
+@all_rows("text", EXTRA.values())
 def test_right_values_are_not_right_where_the_rounds_are_not(text: str) -> None:
     """Values in order are not enough where a round is too many, or what stands beside them says another order."""
     assert not audit(PROCEDURE, INPUTS, text + END).ok
@@ -360,7 +361,7 @@ STYLES: dict[str, Callable[[Truth], str]] = {
 }
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [*range(3), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(3, 12))])
 def test_random_procedures_are_judged_as_an_interpreter_does(seed: int) -> None:
     """A true run is right in three styles; after one slip each step is what an independent interpreter makes of it."""
     check_program(make_program(seed), seed)

@@ -90,8 +90,8 @@ def test_what_is_denied_or_supposed_is_no_claim(said: str) -> None:
     assert not found.ok
 
 
-@pytest.mark.parametrize("mark", ["", "- ", "* ", "**"])
-@pytest.mark.parametrize(
+@all_rows("mark", ["", "- ", "* ", "**"])
+@all_rows(
     "label",
     ["Student A", "Student 2", "My friend", "Classmate", "Hint", "Bob said", "He wrote", "The other model says"],
 )
@@ -101,7 +101,7 @@ def test_what_another_says_is_no_claim(label: str, mark: str) -> None:
     assert audited(f"{mark}{label} is gone, so t1 = 19").ok
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "word",
     [
         "when",
@@ -122,15 +122,13 @@ def test_a_condition_that_is_a_claim_claims_nothing(word: str) -> None:
     assert audited(f"t1 = 19\n{word} t1 = 19, we are done").ok
 
 
-@pytest.mark.parametrize("word", ["When", "whenever", "Once", "after", "While"])
+@all_rows("word", ["When", "whenever", "Once", "after", "While"])
 def test_the_time_of_an_operation_is_no_condition(word: str) -> None:
     """What is claimed behind the operation that gives it is claimed."""
     assert audited(f"{word} we add x and y, t1 = 19").ok
 
 
-@pytest.mark.parametrize(
-    "behind", [", said Bob", ", says my friend", " provided that x is 12", ", if x = 5", " (only if x is 5)"]
-)
+@all_rows("behind", [", said Bob", ", says my friend", " provided that x is 12", ", if x = 5", " (only if x is 5)"])
 def test_what_another_says_behind_is_no_claim(behind: str) -> None:
     """Speakers and conditions behind a value; what follows from it is no condition."""
     assert audited(f"t1 = 19{behind}").steps[0].verdict != "right"
@@ -143,7 +141,7 @@ def test_a_denial_in_another_clause_is_none(said: str) -> None:
     assert audited(said).ok
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *('[{"id":"t1","value":20,"value":19}]', '[{"id":"t1","Value":20,"value":19}]'),
@@ -256,8 +254,8 @@ def test_a_truth_may_have_a_reason(written: str, expected: str) -> None:
     assert verdict(TRUTH, INPUTS, f"t1 = {written}") == expected
 
 
-@pytest.mark.parametrize(("value", "expected"), [(19, "right"), (20, "wrong")])
-@pytest.mark.parametrize(
+@all_rows("value, expected", [(19, "right"), (20, "wrong")])
+@all_rows(
     "line",
     [
         *("t1 = 12 + 7 = **{}**", "**t1** = **{}**", "- t1 = 12 + 7 = **{}**\n", "x = 12\n**t1** = {}"),
@@ -305,16 +303,14 @@ def test_other_arithmetic_is_not_called_false(text: str) -> None:
     assert false_links(text) == ()
 
 
-@pytest.mark.parametrize("text", ["12 - 5 = 8", "100/10/5 = 3", "1500-120-3 = 1", "so -3*2 = 4", "(2) 3 + 1 = 7"])
+@all_rows("text", ["12 - 5 = 8", "100/10/5 = 3", "1500-120-3 = 1", "so -3*2 = 4", "(2) 3 + 1 = 7"])
 def test_what_only_looks_like_it_is_called_false(text: str) -> None:
     """Plain arithmetic is judged all the same."""
     assert len(false_links(text)) == 1
 
 
-@pytest.mark.parametrize("unit", ["nights at 20", "nights at 20 each", "hotel nights at EUR 20", "rooms @ $20 a night"])
-@pytest.mark.parametrize(
-    "place", ["lodging is 2 {}: lodging = 40", "Lodging: 2 {} = 40", "lodging = 2 {}, so lodging = 40"]
-)
+@all_rows("unit", ["nights at 20", "nights at 20 each", "hotel nights at EUR 20", "rooms @ $20 a night"])
+@all_rows("place", ["lodging is 2 {}: lodging = 40", "Lodging: 2 {} = 40", "lodging = 2 {}, so lodging = 40"])
 def test_a_count_at_a_price_is_no_value(unit: str, place: str) -> None:
     """What is multiplied by a price behind it is an operand: neither the value of the step nor a correction."""
     stay = Procedure.parse("inputs: nights\nlodging = nights * 20")
@@ -322,7 +318,7 @@ def test_a_count_at_a_price_is_no_value(unit: str, place: str) -> None:
     assert verdict(stay, {"nights": 2}, "lodging = 41 EUR at 20 each") in ("wrong", "not_judged")
 
 
-@pytest.mark.parametrize("word", ["is therefore", "is, thus,", "is exactly", "is simply", "will be", "equals just"])
+@all_rows("word", ["is therefore", "is, thus,", "is exactly", "is simply", "will be", "equals just"])
 def test_an_adverb_behind_the_verb_leaves_a_claim(word: str) -> None:
     """A word that only joins a value to its name, or stresses it, leaves the claim its writer's own."""
     assert audited(f"t1 {word} 19").ok

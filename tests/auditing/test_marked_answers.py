@@ -38,11 +38,11 @@ def test_a_marked_answer_is_read(text: str) -> None:
     assert answered(text) == (7, True, True)
 
 
-@pytest.mark.parametrize(
-    ("written", "gold"),
+@all_rows(
+    "written, gold",
     [(".5", Fraction(1, 2)), ("-.5", Fraction(-1, 2)), ("$.50", Fraction(1, 2)), ("7{,}000", 7000), ("7\\,000", 7000)],
 )
-@pytest.mark.parametrize("marked", ["Answer: {}", "\\boxed{{{}}}", "t1 = {0}\nAnswer: {0}."])
+@all_rows("marked", ["Answer: {}", "\\boxed{{{}}}", "t1 = {0}\nAnswer: {0}."])
 def test_no_sign_of_an_answer_is_stripped(written: str, gold: Value, marked: str) -> None:
     """A leading point, a sign and the groups of a number belong to the answer."""
     assert answered(marked.format(written), gold) == (gold, True, True)
@@ -61,7 +61,7 @@ def test_an_answer_with_words_around_it_is_no_strict_one(text: str) -> None:
     assert answered(text) == (7, False, False)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *("t1 = x != 7", "t1 = 6 <= 7", "!= 7", "\u2260 7", "6 != 7", "> 7", "less than 7", "at least 7"),
@@ -74,7 +74,7 @@ def test_an_answer_with_words_around_it_is_no_strict_one(text: str) -> None:
         *("7 000", "7'500", "7_000", "t7", "see step 7", "six", "I am not sure"),
     ],
 )
-@pytest.mark.parametrize("before", ["", "t1 = 7\n", "Answer: 7\n"])
+@all_rows("before", ["", "t1 = 7\n", "Answer: 7\n"])
 def test_no_answer_is_guessed(before: str, text: str) -> None:
     """Denied, scaled, bounded, one of several, or a part of more: no value is given, and no earlier one is taken."""
     value, strict, right = answered(f"{before}Answer: {text}")
@@ -82,15 +82,13 @@ def test_no_answer_is_guessed(before: str, text: str) -> None:
     assert answered(f"{before}\\boxed{{{text}}}")[0] is None
 
 
-@pytest.mark.parametrize(
-    "text", ["7 lakh", "7 crore", "7 Mio.", "7\u4e07", "7 bps", "7 \u2030", "7 milliards", "7 in hex"]
-)
+@all_rows("text", ["7 lakh", "7 crore", "7 Mio.", "7\u4e07", "7 bps", "7 \u2030", "7 milliards", "7 in hex"])
 def test_a_number_in_another_scale_is_no_answer(text: str) -> None:
     """What a document does not hold as this number, a transcript does not answer either."""
     assert answered(f"Answer: {text}") == (None, False, False)
 
 
-@pytest.mark.parametrize("text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "18 pence"])
+@all_rows("text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "18 pence"])
 def test_another_currency_is_no_answer(text: str) -> None:
     """An amount in another currency, or in small coin, is not the amount."""
     assert answered(f"Answer: {text}", 18, ": money(USD)")[0] is None
@@ -101,7 +99,7 @@ def test_an_amount_in_thousands_is_read_whole() -> None:
     assert answered("Answer: $18k", 18, ": money(USD)")[0] == Decimal("18000.00")
 
 
-@pytest.mark.parametrize("text", ["18", "$18", "18 dollars", "USD 18", "US$18 in total"])
+@all_rows("text", ["18", "$18", "18 dollars", "USD 18", "US$18 in total"])
 def test_an_amount_in_its_currency_is_an_answer(text: str) -> None:
     """The currency of the answer may stand with it."""
     assert answered(f"Answer: {text}", 18, ": money(USD)")[0] == Decimal("18.00")

@@ -7,6 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Message, Request
@@ -166,7 +167,7 @@ def test_it_stands_for_the_model_behind_it() -> None:
     assert backend.signature == {"model": "endpoint"}
 
 
-@pytest.mark.parametrize("most", [0, -1, True, 2.5, "8"])
+@all_rows("most", [0, -1, True, 2.5, "8"])
 def test_a_limit_that_makes_no_sense_is_refused(most: Any) -> None:
     """At least one call is allowed at a time."""
     with pytest.raises(ConfigError):

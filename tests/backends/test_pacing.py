@@ -6,6 +6,7 @@ import asyncio
 import random
 
 import pytest
+from tables import all_rows
 
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.limiter import EndpointLimiter, LimitedBackend, LimiterRegistry
@@ -16,7 +17,7 @@ from stepguard.errors import ConfigError
 HELLO = Request(messages=(Message("user", "hello"),))
 
 
-@pytest.mark.parametrize("limit", [1, 3, 19, 60, 500, 90_000])
+@all_rows("limit", [1, 3, 19, 60, 500, 90_000])
 def test_no_minute_sees_more_than_is_declared(limit: int) -> None:
     """Requests sent as soon as they may be, one at a time or some at once, stay within the limit of any minute."""
     bucket, now, sent = Bucket(limit), 0.0, list[float]()
@@ -61,8 +62,8 @@ class Hidden:
         return True
 
 
-@pytest.mark.parametrize(
-    ("rate", "burst", "pause"),
+@all_rows(
+    "rate, burst, pause",
     [(50, 50, 0.0), (50, 50, 1.0), (50, 5, 0.0), (3, 3, 0.0), (3, 3, 1.0), (1000, 200, 0.0), (500, 500, 1.0)],
 )
 def test_the_pace_finds_a_hidden_rate(rate: float, burst: float, pause: float) -> None:

@@ -13,6 +13,7 @@ from unittest.mock import MagicMock
 import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, PROCEDURE, REQUEST, Ask, failure
+from tables import all_rows
 
 from stepguard import Guard
 from stepguard.backends.openai import OpenAIBackend
@@ -213,7 +214,7 @@ def test_every_name_of_instructor_is_answered() -> None:
     assert not PROVIDERS.keys() & VENDORS.keys()
 
 
-@pytest.mark.parametrize("vendor", sorted(VENDORS))
+@all_rows("vendor", sorted(VENDORS))
 def test_vendors_with_a_backend_of_their_own(vendor: str) -> None:
     """A vendor whose answers are not chat completions is no provider of OpenAIBackend, which says what is."""
     with pytest.raises(ConfigError, match=f"'{vendor}' is asked through its own SDK: name '{vendor}/MODEL'"):
@@ -236,7 +237,7 @@ def test_unknown_providers(provider: str, words: str) -> None:
     assert caught.value.option == "provider"
 
 
-@pytest.mark.parametrize("name", ["groq", "groq/", "groq/ ", "cohere", "cohere/"])
+@all_rows("name", ["groq", "groq/", "groq/ ", "cohere", "cohere/"])
 def test_name_without_a_model(name: str) -> None:
     """A provider alone is no name."""
     with pytest.raises(ConfigError, match=f"names no model: write '{name.partition('/')[0]}/'"):

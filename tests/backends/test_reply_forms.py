@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from responses_harness import response
+from tables import all_rows
 
 from stepguard.backends import Completion
 from stepguard.backends.chat_completions import read_completion
@@ -46,7 +47,7 @@ ENDS: list[tuple[str, Any, str | None, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "text", "finish"), [row[1:] for row in ENDS], ids=[row[0] for row in ENDS])
+@all_rows("body, text, finish", [row[1:] for row in ENDS])
 def test_what_is_read(body: Any, text: str | None, finish: str | None) -> None:
     """The text is that of the answer alone, and the end is what the vendor says."""
     completion = read(body)
@@ -65,7 +66,7 @@ FAILED: list[tuple[str, Any, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("body", "retryable"), [row[1:] for row in FAILED], ids=[row[0] for row in FAILED])
+@all_rows("body, retryable", [row[1:] for row in FAILED])
 def test_what_is_no_reply(body: Any, retryable: bool) -> None:
     """A failure of the vendor's may pass, a text that is none does not."""
     with pytest.raises(BackendError) as caught:

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, PAIR, no_model, start
+from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy, Usage
 from stepguard.engine.actions import Ask, Failed, Woke
@@ -25,7 +26,7 @@ def _errors() -> list[tuple[str, Exception, int, str]]:
     ]
 
 
-@pytest.mark.parametrize(("error", "requests", "status"), [e[1:] for e in _errors()], ids=[e[0] for e in _errors()])
+@all_rows("error, requests, status", [e[1:] for e in _errors()])
 def test_how_often_a_failing_request_is_sent(error: Exception, requests: int, status: str) -> None:
     """Errors that may pass are tried three times in all, others once; every request is in the books."""
     hand = start(P2, retry=RetryPolicy(retries=2))
@@ -127,7 +128,7 @@ def test_what_is_in_flight_when_the_run_ends_is_still_taken_in() -> None:
     assert hand.asks == []
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         lambda seconds: RetryPolicy(timeout=seconds),
@@ -136,7 +137,7 @@ def test_what_is_in_flight_when_the_run_ends_is_still_taken_in() -> None:
         lambda seconds: Guard(no_model, check_timeout=seconds),
     ],
 )
-@pytest.mark.parametrize("seconds", [10**400, float("inf"), float("nan"), -1, True, "5"])
+@all_rows("seconds", [10**400, float("inf"), float("nan"), -1, True, "5"])
 def test_a_time_that_is_none_is_refused(make: Callable[[Any], object], seconds: object) -> None:
     """Seconds are a finite number that a clock can hold."""
     with pytest.raises(ConfigError):

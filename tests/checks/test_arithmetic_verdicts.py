@@ -169,8 +169,8 @@ def test_working_and_value_are_judged_together(expression: str, type_: str, repl
         assert given.reason
 
 
-@pytest.mark.parametrize(
-    ("expression", "type_", "reply", "mode"),
+@all_rows(
+    "expression, type_, reply, mode",
     [
         *(("5 / 3", "decimal(0)", "5 / 3 = 1", "down"), ("5 / 3", "decimal(1)", "5 / 3 = 1.6", "down")),
         *(("4 / 3", "decimal(0)", "4 / 3 = 2", "up"), ("2.5", "decimal(0)", "2", "half_down")),

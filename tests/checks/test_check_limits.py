@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Budget, Claim, Guard, Procedure, Result, Step
 from stepguard.checks import judge_claims
@@ -240,7 +241,7 @@ def test_a_check_that_hangs_does_not_keep_the_program_alive() -> None:
     assert (done.returncode, done.stdout) == (0, "abstained\n"), done.stderr
 
 
-@pytest.mark.parametrize("limit", [0, -1, float("nan"), float("inf"), True, "5"])
+@all_rows("limit", [0, -1, float("nan"), float("inf"), True, "5"])
 def test_a_limit_that_makes_no_sense_is_refused(limit: Any) -> None:
     """A limit is a finite number of seconds above 0, or None."""
     with pytest.raises(ConfigError) as refused:

@@ -10,6 +10,7 @@ from importlib.metadata import EntryPoint
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Claim, Guard, Procedure, Step
 from stepguard.checks.constraints import Holds, Range
@@ -70,8 +71,8 @@ def load(checks: str) -> Procedure:
     return parse_yaml(f"steps:\n  - id: n\n    instruction: Count.\n    type: integer\n    checks:\n{indented}")
 
 
-@pytest.mark.parametrize(
-    ("checks", "expected"),
+@all_rows(
+    "checks, expected",
     [
         ("- small", [small]),
         ("- between", [Between()]),
@@ -92,8 +93,8 @@ def test_a_file_names_checks(checks: str, expected: list[Any]) -> None:
     assert list(load(checks).steps[0].checks) == expected
 
 
-@pytest.mark.parametrize(
-    ("checks", "told"),
+@all_rows(
+    "checks, told",
     [
         *(("- smal", "unknown check 'smal'"), ("- small: 3", "takes no options")),
         ("- between: {leest: 3}", "no option 'leest': it takes least, most, strict"),

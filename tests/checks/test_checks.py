@@ -192,8 +192,8 @@ def test_a_check_sees_the_values_of_the_segment() -> None:
     assert seen == [19]
 
 
-@pytest.mark.parametrize(
-    ("first", "beyond", "judged"),
+@all_rows(
+    "first, beyond, judged",
     [
         (RIGHT, False, [19, 38]),
         (RIGHT, True, [19, 38]),
@@ -256,15 +256,6 @@ def test_an_unreadable_value_reaches_no_check() -> None:
     assert [(verdict.outcome, verdict.check) for verdict in judgement.verdicts] == [("fail", "type")]
 
 
-@pytest.mark.parametrize("value", ["0", ""])
-def test_nothing_is_a_value(value: str) -> None:
-    """Zero and an empty text are values like any other."""
-    judgement = words(giving(True), type_="integer" if value else "text", value=value)
-    assert judgement.value == (0 if value else "")
-    assert judgement.verdict is not None
-    assert judgement.verdict.outcome == "pass"
-
-
 class Named:
     def __init__(self, name: object) -> None:
         self.__name__ = name
@@ -282,8 +273,8 @@ def test_a_verdict_names_its_check(check: object, name: str) -> None:
     assert words(check).verdicts[0].check == name
 
 
-@pytest.mark.parametrize(
-    ("outcome", "fields"),
+@all_rows(
+    "outcome, fields",
     [
         ("passed", {}),
         (True, {}),

@@ -11,6 +11,7 @@ import pytest
 from constraint_harness import guarded, judge, outcome, unfit
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks.built import BuiltCheck
@@ -21,8 +22,8 @@ from stepguard.language.values import Value
 from stepguard.testing import ScriptedBackend
 
 
-@pytest.mark.parametrize(
-    ("check", "right", "wrong"),
+@all_rows(
+    "check, right, wrong",
     [
         (Range(least=0), ["0", "1/3", "1e20"], ["-1", "-1/1000000"]),
         (Range(0, 10), ["0", "10"], ["-0.01", "10.01"]),
@@ -97,8 +98,8 @@ def test_a_relation_that_leaves_several_values_only_constrains(relation: str, cl
     assert (found.outcome, found.strength) == ("pass", "constrained")
 
 
-@pytest.mark.parametrize(
-    ("relations", "values", "right", "wrong"),
+@all_rows(
+    "relations, values, right, wrong",
     [
         (["t == round(a * p, 2) + round(b * p, 2)"], {"a": 3, "b": 5, "p": Fraction(1, 8)}, "1.01", "1"),
         *((["t == round(t, 2)"], {}, "1.25", "1.255"), (["t % 0.05 == 0"], {}, "1.35", "1.34")),
@@ -133,8 +134,8 @@ def test_another_rounding_mode_is_named(relation: str, values: dict[str, Any], c
     assert mode in found.reason
 
 
-@pytest.mark.parametrize(
-    ("relation", "values", "claimed", "found"),
+@all_rows(
+    "relation, values, claimed, found",
     [
         *(("a / t == 2", {"a": 4}, "0", ("fail", True)), ("a / t == 2", {"a": 4}, "2", ("pass", True))),
         ("t == a / b", {"a": 4, "b": 0}, "0", ("undecided", False)),
@@ -154,10 +155,8 @@ def test_a_relation_without_a_value(
     assert (verdict.outcome, verdict.retry) == found
 
 
-@pytest.mark.parametrize("make", [Holds, Requires])
-@pytest.mark.parametrize(
-    "relations", [[], ["a + b"], ["(a < b) == c"], ["1 + (a < b) > 0"], [3], ["a == a"], ["a + 1 < a + 1"]]
-)
+@all_rows("make", [Holds, Requires])
+@all_rows("relations", [[], ["a + b"], ["(a < b) == c"], ["1 + (a < b) > 0"], [3], ["a == a"], ["a + 1 < a + 1"]])
 def test_what_is_no_relation_is_refused(make: Any, relations: list[Any]) -> None:
     """A relation is a comparison of two numbers, at least one is needed, and each can come out either way."""
     with pytest.raises(ConfigError):
@@ -166,8 +165,8 @@ def test_what_is_no_relation_is_refused(make: Any, relations: list[Any]) -> None
         make("__import__('os')")
 
 
-@pytest.mark.parametrize(
-    ("check", "type", "why"),
+@all_rows(
+    "check, type, why",
     [
         *((Holds("x > 0"), "number", "Requires"), (Holds("t > 0", "x > 0"), "number", "Requires")),
         *((Holds("t == x"), "text", "type text"), (Holds("t == unread"), "number", "'unread'")),
@@ -202,8 +201,8 @@ def test_a_precondition_that_holds_supports_no_claim() -> None:
     assert outcome(Requires("stock >= 0"), "5", stock=1) == "not_applicable"
 
 
-@pytest.mark.parametrize(
-    ("type", "claimed", "other", "found"),
+@all_rows(
+    "type, claimed, other, found",
     [
         ("text", "Ann  LEE", "ann lee", "fail"),
         *(

@@ -64,8 +64,8 @@ def test_a_list_that_stands_in_the_document_is_grounded() -> None:
     assert judged(Complete("doc", "amount"), ITEMS, RIGHT, CLAIM).outcome == "pass"
 
 
-@pytest.mark.parametrize(
-    ("value", "reason"),
+@all_rows(
+    "value, reason",
     [
         ([RIGHT[0], {**RIGHT[1], "amount": "90.00"}], "[1].amount: '90.00' does not stand"),
         ([RIGHT[0], {**RIGHT[1], "what": "Hotel Bellevue Lyon"}], "[1].what"),
@@ -232,8 +232,8 @@ def test_values_of_every_type_are_found_by_what_they_are(kind: str, value: Any, 
 POLICY = "Travel is paid. Meals are paid up to 30 EUR a day. Alcohol is never paid, whoever orders it."
 
 
-@pytest.mark.parametrize(
-    ("work", "outcome", "reason"),
+@all_rows(
+    "work, outcome, reason",
     [
         ('The policy says "Alcohol is never paid", so no.', "pass", "line 1"),
         ("The policy says \u201cmeals are paid up to 30 EUR a day\u201d.", "pass", ""),
@@ -324,7 +324,7 @@ def test_totals_are_reconciled_with_the_items_that_were_read() -> None:
         assert verdict.outcome == outcome
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "make",
     [
         lambda: Step("s", instruction="i", reads=["d"], type="text", checks=[Complete("d")]),

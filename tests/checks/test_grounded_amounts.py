@@ -56,8 +56,8 @@ _FOREIGN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("other", _OF_OTHERS)
-@pytest.mark.parametrize("layout", ["{}\n50.00", "Ship {} / Total 50.00", "| {} |\n| 50.00 |", "50.00\n\nFee {}"])
+@all_rows("other", _OF_OTHERS)
+@all_rows("layout", ["{}\n50.00", "Ship {} / Total 50.00", "| {} |\n| 50.00 |", "50.00\n\nFee {}"])
 def test_an_amount_without_a_currency_is_in_that_of_the_others(other: str, layout: str) -> None:
     """Where only other amounts of a document have a currency, a bare one is in it, and in none where they differ."""
     document = layout.format(other)
@@ -89,8 +89,8 @@ def test_an_amount_in_another_currency_or_in_parts_of_one_is_not_found(written: 
     )
 
 
-@pytest.mark.parametrize(
-    ("written", "type"),
+@all_rows(
+    "written, type",
     [
         ("50 yen", "money(JPY)"), ("\uffe550", "money(JPY)"), ("50 Swiss francs", "money(CHF)"),
         ("50 kr", "money(SEK)"),
@@ -105,7 +105,7 @@ def test_an_amount_in_the_currency_of_the_step_is_found_by_its_name(written: str
     assert outcome(Grounded("doc"), "-50" if "-" in written else "50", type=type, doc=f"to pay {written} now") == "pass"
 
 
-@pytest.mark.parametrize("other", _FOREIGN)
+@all_rows("other", _FOREIGN)
 def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> None:
     """What the reader of amounts knows as a currency says that the document is not in dollars; 5 ft or cents do not."""
     for layout in ("Shipping {}\nTotal 50.00", "| Shipping | {} |\n| Total | 50.00 |", "Fee {} and total 50.00"):
@@ -114,9 +114,9 @@ def test_every_way_to_write_a_currency_counts_for_bare_amounts(other: str) -> No
             assert outcome(Grounded("doc"), "50", type="money(USD)", doc=layout.format(unit)) == "pass"
 
 
-@pytest.mark.parametrize("gap", [" ", "  ", ": ", "   "])
-@pytest.mark.parametrize("before", ["Total", "final", "The total of all", "Sub", "tal", "beau"])
-@pytest.mark.parametrize("word", ["minus", "menos", "moins"])
+@all_rows("gap", [" ", "  ", ": ", "   "])
+@all_rows("before", ["Total", "final", "The total of all", "Sub", "tal", "beau"])
+@all_rows("word", ["minus", "menos", "moins"])
 def test_a_minus_in_words_counts_whatever_word_stands_in_front(word: str, before: str, gap: str) -> None:
     """Only in ``al menos`` and ``au moins`` it is none; a longer word that ends so is read to its beginning."""
     assert outcome(Grounded("doc"), "5", type="money(USD)", doc=f"{before} {word}{gap}$5.00") == "fail"

@@ -91,7 +91,7 @@ def test_numbers_in_other_documents(document: str, holds: list[str], not_held: l
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
 
 
-@pytest.mark.parametrize("larger", ["5 ft", "5 feet", "2 h", "2 hours", "1 m", "11 lb", "3 years", "2 kg"])
+@all_rows("larger", ["5 ft", "5 feet", "2 h", "2 hours", "1 m", "11 lb", "3 years", "2 kg"])
 def test_a_quantity_of_several_units_is_one(larger: str) -> None:
     """The larger unit alone does not stand where a smaller one goes on, whether that is named or not."""
     for behind in (" 10", " 10.", " 10 in all", "-10", ", 10", " 10\u00bd"):
@@ -111,7 +111,7 @@ def test_a_number_right_in_front_of_an_amount_may_belong_to_it(front: str) -> No
             assert found(Grounded("doc"), "10 mg", type=type, doc=f"{other}10 mg tablets") == "pass"
 
 
-@pytest.mark.parametrize("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
+@all_rows("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
 def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
     """What groups digits, divides them or raises them makes another number: neither side of it stands alone."""
     document = f"a fee of 5{sign}123 here"
@@ -119,31 +119,31 @@ def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
     assert sign == " \u2044 " or found(Grounded("doc"), "123", doc=document) == "fail"
 
 
-@pytest.mark.parametrize("word", ["lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln"])
-@pytest.mark.parametrize("blank", [" ", "\u00a0", ""])
+@all_rows("word", ["lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln"])
+@all_rows("blank", [" ", "\u00a0", ""])
 def test_a_number_of_lakhs_or_dozens_is_not_found_as_itself(word: str, blank: str) -> None:
     """Words that make a number larger and that are not read leave no number; a longer word does not count."""
     assert found(Grounded("doc"), "5", doc=f"worth 5{blank}{word} in all") == "fail"
     assert found(Grounded("doc"), "5", doc="5 millstones, 6 dozenal") == "pass"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "written",
     ["5.00-", "5-", "5\u2212", "EUR 5.00-", "$5-", "minus 5", "Minus 5", "negative 5", "negative $5", "minus\u00a05"],
 )
-@pytest.mark.parametrize("behind", ["", " today", ", say", ")", "\n"])
+@all_rows("behind", ["", " today", ", say", ")", "\n"])
 def test_a_number_below_zero_does_not_ground_its_opposite(written: str, behind: str) -> None:
     """A minus behind a number, and a word for it, are not read; the number without it does not stand there."""
     assert found(Grounded("doc"), "5", doc=f"a balance of {written}{behind}") == "fail"
 
 
-@pytest.mark.parametrize("written", ["5\u2030", "5 \u2030", "5\u2031", "5 bps", "5bps", "5 bp", "5 basis points"])
+@all_rows("written", ["5\u2030", "5 \u2030", "5\u2031", "5 bps", "5bps", "5 bp", "5 basis points"])
 def test_a_share_of_a_thousand_does_not_ground_a_plain_number(written: str) -> None:
     """What divides a number by a thousand or ten thousand and is not read leaves no number."""
     assert found(Grounded("doc"), "5", doc=f"a rate of {written} in all") == "fail"
 
 
-@pytest.mark.parametrize("document", ["5 - as agreed", "5 items", "the total: 5.\n- next", "5 -> 7", "5 bpm", "5\n-"])
+@all_rows("document", ["5 - as agreed", "5 items", "the total: 5.\n- next", "5 -> 7", "5 bpm", "5\n-"])
 def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str) -> None:
     """Only what makes another number of it counts."""
     assert found(Grounded("doc"), "5", doc=document) == "pass"
@@ -202,16 +202,14 @@ def test_a_number_with_a_larger_or_smaller_unit_is_not_found_as_itself(written: 
     assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "fail"
 
 
-@pytest.mark.parametrize(
-    "written", ["2 millimetres", "2 milligrams", "2 mm", "2 bins", "2 miles", "$2 T-shirts", "2 biology"]
-)
+@all_rows("written", ["2 millimetres", "2 milligrams", "2 mm", "2 bins", "2 miles", "$2 T-shirts", "2 biology"])
 def test_a_longer_word_says_nothing_of_a_number(written: str) -> None:
     """What only begins like a word for thousands leaves the number."""
     assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "pass"
 
 
-@pytest.mark.parametrize("minus", "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d")
-@pytest.mark.parametrize("written", ["{}2 %", "{}$2", "${}2", "({}2)"])
+@all_rows("minus", "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d")
+@all_rows("written", ["{}2 %", "{}$2", "${}2", "({}2)"])
 def test_every_minus_that_a_value_may_have_counts_in_a_document(minus: str, written: str) -> None:
     """A number below zero grounds itself and never its opposite, whichever dash is written."""
     document = f"change: {written.format(minus)}"
@@ -219,9 +217,8 @@ def test_every_minus_that_a_value_may_have_counts_in_a_document(minus: str, writ
     assert found(Grounded("doc"), f"{minus}2", doc=document) == "pass"
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed"),
-    [("5\u00b11", "5"), ("5\u00b11", "1"), ("5+/-1", "5"), ("5\u200b0", "5"), ("5\u200b0", "0")],
+@all_rows(
+    "document, claimed", [("5\u00b11", "5"), ("5\u00b11", "1"), ("5+/-1", "5"), ("5\u200b0", "5"), ("5\u200b0", "0")]
 )
 def test_what_is_joined_without_being_seen_or_by_plus_or_minus_is_no_number(document: str, claimed: str) -> None:
     """The sides of a plus-minus, and digits that only look apart to a machine, do not stand alone."""
@@ -274,8 +271,8 @@ def test_names_inside_longer_words_are_not_found(claimed: str) -> None:
     assert found(Grounded("doc"), claimed, type="text") == "fail"
 
 
-@pytest.mark.parametrize(
-    ("document", "claimed", "held"),
+@all_rows(
+    "document, claimed, held",
     [
         *(("Caf\u00e9 Z\u00fcrich", "cafe\u0301 Z\u00dcRICH", True), ("Cafe\u0301 bar", "Cafe", False)),
         *(("Ann\u00a0Lee", "Ann Lee", True), ("Ann\nLee", "Ann  Lee", True), ("Smith's car", "Smith", True)),
@@ -290,8 +287,8 @@ def test_names_in_other_scripts_and_spellings(document: str, claimed: str, held:
     assert found(Grounded("doc"), claimed, type="text", doc=document) == ("pass" if held else "fail")
 
 
-@pytest.mark.parametrize(
-    ("check", "claimed", "type", "line", "text"),
+@all_rows(
+    "check, claimed, type, line, text",
     [
         (Grounded("doc"), "1234.5", "number", 4, "1,234.50"),
         (Grounded("doc"), "smith", "text", 2, "Smith"),
@@ -330,7 +327,7 @@ def test_a_wrong_value_may_be_grounded() -> None:
     assert judge(Grounded("doc"), "246.90", doc=INVOICE).strength == "grounded"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "options",
     [
         {"document": ""}, {"document": "the text"}, {"document": 3}, {"kind": "name"}, {"beside": ""}, {"beside": "--"},
@@ -343,8 +340,8 @@ def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
         Grounded(**{"document": "doc", **options})
 
 
-@pytest.mark.parametrize(
-    ("check", "type", "claimed"),
+@all_rows(
+    "check, type, claimed",
     [
         (Grounded("t"), "text", "a"),
         (Grounded("unread"), "text", "a"),
@@ -421,9 +418,7 @@ def test_a_document_verifies_a_step_of_words() -> None:
     assert (made_up.status, made_up.answer) == ("abstained", None)
 
 
-@pytest.mark.parametrize(
-    "written", ["28 %-points", "28%points", "28 percent points", "28 % pts", "28 percentage points"]
-)
+@all_rows("written", ["28 %-points", "28%points", "28 percent points", "28 % pts", "28 percentage points"])
 def test_a_difference_of_percentages_is_no_percentage(written: str) -> None:
     """Percentage points ground their number, and not the percentage."""
     check, doc = Grounded("doc"), f"Up {written} on the year."

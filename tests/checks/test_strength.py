@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure, Result, Step, Verdict
 from stepguard.cli.report import print_result
@@ -39,8 +40,8 @@ def test_an_expression_proves_its_value() -> None:
     assert (result.status, result.strength) == ("verified", "proved")
 
 
-@pytest.mark.parametrize(
-    ("checks", "strength", "status"),
+@all_rows(
+    "checks, strength, status",
     [
         *(((lambda *_: True,), "constrained", "checked"), ((saying(None),), "constrained", "checked")),
         *(((saying("proved"),), "proved", "verified"), ((saying("grounded"),), "grounded", "checked")),
@@ -144,8 +145,8 @@ def test_the_table_tells_what_is_weaker_than_a_proof(capsys: pytest.CaptureFixtu
     assert "agreed" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("outcome", ["fail", "undecided", "not_applicable"])
-@pytest.mark.parametrize("strength", STRENGTHS)
+@all_rows("outcome", ["fail", "undecided", "not_applicable"])
+@all_rows("strength", STRENGTHS)
 def test_only_a_pass_has_a_strength(outcome: Any, strength: Strength) -> None:
     """A verdict that is no pass has none, and a pass has one of those that a check can vouch for."""
     with pytest.raises(ConfigError):

@@ -48,17 +48,16 @@ def test_antiderivatives(formula: str, claim: str, outcome: str) -> None:
     assert judge(Integral(formula, "x"), claim).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("claim", "outcome"),
-    [("x^2 + C", PASS), ("x^2 + c_1", PASS), ("x^2", FAIL), ("x^2 + 7", FAIL), ("x^2 + C - C", FAIL)],
+@all_rows(
+    "claim, outcome", [("x^2 + C", PASS), ("x^2 + c_1", PASS), ("x^2", FAIL), ("x^2 + 7", FAIL), ("x^2 + C - C", FAIL)]
 )
 def test_a_constant_of_integration_can_be_required(claim: str, outcome: str) -> None:
     """Where the constant is required, an antiderivative without one fails."""
     assert judge(Integral("2x", "x", constant="required"), claim).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("formula", "low", "high", "claim", "outcome"),
+@all_rows(
+    "formula, low, high, claim, outcome",
     [
         *(("x^2", "0", "3", "9", PASS), ("x^2", "0", "3", "9 + C", FAIL), ("x^2", "a", "b", "(b^3 - a^3)/3", PASS)),
         *(("a*x", "0", "2", "2a", PASS), ("sin(x)", "0", "pi", "2", PASS), ("exp(x)", "0", "1", "e - 1", PASS)),
@@ -72,8 +71,8 @@ def test_definite_integrals(formula: str, low: str, high: str, claim: str, outco
     assert judge(Integral(formula, "x", low=low, high=high), claim).outcome == outcome
 
 
-@pytest.mark.parametrize(
-    ("formula", "values", "claim", "outcome"),
+@all_rows(
+    "formula, values, claim, outcome",
     [
         *(("x^2 + y", {"x": "3"}, "9 + y", PASS), ("x^2 + y", {"x": "y", "y": "x"}, "y^2 + x", PASS)),
         *(("x^2 + y", {"x": 3, "y": -9}, "0", PASS), ("x^2 + y", {"x": "t + 1"}, "t^2 + 2t + 1 + y", PASS)),

@@ -41,8 +41,8 @@ def test_solutions_are_compared_as_whole_sets(equation: str, claim: str, outcome
     assert (verdict.kind if outcome == "malformed" else verdict.outcome) == outcome, verdict.reason
 
 
-@pytest.mark.parametrize(
-    ("claim", "outcome"),
+@all_rows(
+    "claim, outcome",
     [("1728, 1331", PASS), ("1728", FAIL), ("1728, 1331, 9", FAIL), ("1331 and 1728", PASS), ("1331,1728", PASS)],
 )
 def test_multi_part_answers_are_whole_sets(claim: str, outcome: str) -> None:
@@ -81,8 +81,8 @@ def test_the_order_of_solutions_can_matter() -> None:
     assert judge(check, "1 + sqrt(2), 1 - sqrt(2)").outcome == "fail"
 
 
-@pytest.mark.parametrize(
-    ("equations", "claim", "outcome"),
+@all_rows(
+    "equations, claim, outcome",
     [
         *((["x + y = 3", "x - y = 1"], "x = 2, y = 1", PASS), (["x + y = 3", "x - y = 1"], "(2, 1)", PASS)),
         *((["x + y = 3", "x - y = 1"], "y = 1 and x = 2", PASS), (["x + y = 3", "x - y = 1"], "x = 1, y = 2", FAIL)),

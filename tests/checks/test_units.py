@@ -31,8 +31,8 @@ def text(check: BuiltCheck, claimed: str, **values: Any) -> str:
     return outcome(check, claimed, type="text", **values)
 
 
-@pytest.mark.parametrize(
-    ("claimed", "plain", "converting", "assuming"),
+@all_rows(
+    "claimed, plain, converting, assuming",
     [
         *(("5 km", "pass", "pass", "pass"), ("5km", "pass", "pass", "pass")),
         *(("5.0 kilometres", "pass", "pass", "pass"), ("5000 m", "fail", "pass", "fail")),
@@ -92,7 +92,7 @@ def test_what_is_no_quantity_never_passes(written: str) -> None:
     assert time.monotonic() - began < 10
 
 
-@pytest.mark.parametrize("written", ["120/80 mmHg", "120 / 80 mmHg", "-120/80mmHg", "120/80", "120 / 80", "3/2"])
+@all_rows("written", ["120/80 mmHg", "120 / 80 mmHg", "-120/80mmHg", "120/80", "120 / 80", "3/2"])
 def test_two_pressures_are_no_amount(written: str) -> None:
     """A pair in mmHg is not read as its quotient, with or without its unit, as text or as a number."""
     check = Measured("mmHg", bare="assume")
@@ -136,8 +136,8 @@ def test_temperatures_are_exact(celsius: Fraction) -> None:
     assert convert(celsius, units[0], units[2]) == celsius + Fraction("273.15")
 
 
-@pytest.mark.parametrize(
-    ("amount", "other"),
+@all_rows(
+    "amount, other",
     [
         ("1 kg", "m"), ("1 year", "day"), ("1 month", "year"), ("1 km/year", "km/day"), ("1 dBm", "watt"), ("3 dB",
         "bel"),
@@ -154,8 +154,8 @@ def test_what_has_no_exact_conversion_is_refused(amount: str, other: str) -> Non
     assert text(Quantity(amount), amount) == "pass"
 
 
-@pytest.mark.parametrize(
-    ("check", "values", "right", "wrong"),
+@all_rows(
+    "check, values, right, wrong",
     [
         (Quantity("speed * hours", unit="km"), {"speed": 80, "hours": Fraction(5, 2)}, "200 km", "201 km"),
         (Quantity("given"), {"given": "1 h"}, "1 hour", "60 min"),
@@ -173,8 +173,8 @@ def test_a_known_quantity_is_proved(check: Quantity, values: dict[str, Any], rig
     assert text(check, wrong, **values) == "fail"
 
 
-@pytest.mark.parametrize(
-    ("check", "values"),
+@all_rows(
+    "check, values",
     [
         (Quantity("given"), {"given": "5"}),
         (Quantity("given"), {"given": "far"}),
@@ -232,8 +232,8 @@ def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) ->
         make()
 
 
-@pytest.mark.parametrize(
-    ("check", "type"),
+@all_rows(
+    "check, type",
     [
         (Quantity("5 km"), "number"),
         (Quantity("5 km", bare="assume"), "percent"),

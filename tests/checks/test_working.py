@@ -152,17 +152,15 @@ def test_the_other_rounding_mode_is_named(expression: str, type_: str, reply: st
     assert verdict.reason.startswith("rounding mode")
 
 
-@pytest.mark.parametrize(
-    "expression", ["1/(3-3)", "x // zero", "x % zero", "zero^zero", "sqrt(n)", "9^9^9", "label + 1"]
-)
-@pytest.mark.parametrize("reply", ["0", "x / 0 = 0", "1/(3-3) = 0", "12"])
+@all_rows("expression", ["1/(3-3)", "x // zero", "x % zero", "zero^zero", "sqrt(n)", "9^9^9", "label + 1"])
+@all_rows("reply", ["0", "x / 0 = 0", "1/(3-3) = 0", "12"])
 def test_a_step_without_value_is_undecided(expression: str, reply: str) -> None:
     """Where a step has no exact value no claim passes or fails, and asking again is known to be useless."""
     verdict = verdict_on(Step("t", expression), reply)
     assert (verdict.outcome, verdict.kind, verdict.retry) == ("undecided", "undecided", False)
 
 
-@pytest.mark.parametrize("reply", ["inf", "undefined", "zoo", "NaN", "1/0"])
+@all_rows("reply", ["inf", "undefined", "zoo", "NaN", "1/0"])
 def test_no_text_passes_for_an_undefined_value(reply: str) -> None:
     """No word for infinity is accepted where a step divides by zero."""
     assert verdict_on(Step("t", "1/(3-3)"), reply).outcome != "pass"

@@ -110,7 +110,7 @@ def test_a_file_that_cannot_be_written_is_named(folder: Path, capsys: pytest.Cap
     assert f"cannot write {Path('out', 'results.json')}: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("ignoring", [False, True])
+@pytest.mark.parametrize("ignoring", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_run_that_is_told_to_end_says_how_it_goes_on(
     folder: Path, chat_server: ChatServer, capsys: pytest.CaptureFixture[str], ignoring: bool
 ) -> None:

@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from tables import all_rows
 
 from stepguard import Price, Usage
 from stepguard.backends import Backend, Completion, Message, Request
@@ -74,8 +75,8 @@ def test_time_left_is_shared_by_those_who_work() -> None:
     assert forecast.seconds == pytest.approx(10.0)
 
 
-@pytest.mark.parametrize(
-    ("seconds", "said"),
+@all_rows(
+    "seconds, said",
     [(0.4, "0 s"), (99.4, "99 s"), (100, "2 min"), (5400, "90 min"), (6000, "1 h 40 min"), (400_000, "5 days")],
 )
 def test_a_span_of_time_is_said_as_exactly_as_it_is_known(seconds: float, said: str) -> None:
@@ -193,8 +194,8 @@ class Paid:
 CALL = PRICE.of(Usage(calls=1, input_tokens=100, output_tokens=50))
 
 
-@pytest.mark.parametrize("concurrency", [1, 8])
-@pytest.mark.parametrize("limit", ["0", "0.004", "0.006", "0.01"])
+@all_rows("concurrency", [1, 8])
+@all_rows("limit", ["0", "0.004", "0.006", "0.01"])
 def test_a_limit_on_the_cost_is_never_passed(limit: str, concurrency: int) -> None:
     """However many run at once, the plan ends before the limit, and keeps the runs that ended."""
     model, meter = Paid(), Meter(PRICE, limit=limit)

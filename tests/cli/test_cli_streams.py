@@ -125,7 +125,10 @@ class TestTerminal:
             (["run", INVOICE, *INVOICE_INPUTS], 0, "VERIFIED: all 6 steps", "pipe"),
             (["run", INVOICE, *INVOICE_INPUTS, "--max-calls", "0"], 4, "EXHAUSTED: stopped before step", "here"),
             (["run", INVOICE], 2, "", "here"),
-            (["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals", "file"),
+            pytest.param(
+                *(["bench", "--lengths", "5", "-n", "2", "--out", "NEW"], 0, "95 % Wilson intervals", "file"),
+                marks=pytest.mark.slow,
+            ),
         ],
         ids=["verified", "exhausted", "misused", "bench"],
     )
@@ -257,7 +260,9 @@ class TestStreams:
         assert capsys.readouterr().out == ""
 
     @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
-    @pytest.mark.parametrize("how", ["2>/dev/full", "2>&-", pytest.param("2> >(true)", marks=pytest.mark.slow)])
+    @pytest.mark.parametrize(
+        "how", ["2>/dev/full", *(pytest.param(each, marks=pytest.mark.slow) for each in ("2>&-", "2> >(true)"))]
+    )
     def test_stderr_of_a_process(self, how: str) -> None:
         """The exit code is that of the run, also where Python flushes stderr at its end."""
         shell = ["bash", "-c", f'"$@" {how}', "bash", sys.executable, "-m", "stepguard.cli"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, P6, PAIR, Hand, ids, reply
+from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy, Step, Usage
 from stepguard.backends import Completion, Request
@@ -22,7 +23,7 @@ def start(procedure: Procedure, inputs: dict[str, object], **options: Any) -> Ha
     return Hand(Guard(lambda messages: "", **options).start(procedure, inputs))
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "given",
     [
         {"calls": -1},
@@ -68,8 +69,8 @@ def test_code_costs_no_calls_but_takes_time(budget: Budget, status: str) -> None
     assert start(procedure, {}, budget=budget).run.result().status == status
 
 
-@pytest.mark.parametrize("parallel", [1, 2, 4])
-@pytest.mark.parametrize("calls", [1, 3, 7])
+@all_rows("parallel", [1, 2, 4])
+@all_rows("calls", [1, 3, 7])
 def test_calls_are_never_passed(calls: int, parallel: int) -> None:
     """No more calls are made than allowed, also by segments at the same time; what they verified is kept."""
     slips = replace(Slips.all(0.1, systematic=0.0), refused=0.0, empty=0.0)
@@ -97,8 +98,8 @@ class _Greedy:
         return Completion(text, usage=Usage(calls=1, input_tokens=characters, output_tokens=request.max_tokens))
 
 
-@pytest.mark.parametrize("parallel", [1, 2, 5])
-@pytest.mark.parametrize("tokens", [1, 1_000, 5_000, 9_999])
+@all_rows("parallel", [1, 2, 5])
+@all_rows("tokens", [1, 1_000, 5_000, 9_999])
 def test_tokens_are_passed_by_no_more_than_one_call(tokens: int, parallel: int) -> None:
     """However many segments are asked at once, the limit is passed by less than what one call costs."""
     backend = _Greedy()

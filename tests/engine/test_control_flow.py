@@ -249,6 +249,7 @@ def test_the_answer_is_handed_on_as_an_instance() -> None:
     assert "over a hundred" in str(refused.problem)
 
 
+@pytest.mark.slow
 def test_many_rounds_take_no_more_room_than_one() -> None:
     """A value that was carried over is given up when the next round has it."""
     body = [Step("left", "left - 1")]

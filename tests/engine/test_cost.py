@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from harness import P2, Hand, ids, start
+from tables import all_rows
 
 from stepguard import Budget, Guard, Price, Procedure, RetryPolicy, Usage
 from stepguard.backends import Completion
@@ -38,7 +39,7 @@ def test_cached_tokens_never_make_a_call_cheaper_than_nothing() -> None:
     assert Price(input=1, output=1, cached=0).of(usage) == Decimal("0.000005")
 
 
-@pytest.mark.parametrize("amount", [-1, "x", float("nan"), "Infinity", "1e999999", True, None, [1]])
+@all_rows("amount", [-1, "x", float("nan"), "Infinity", "1e999999", True, None, [1]])
 def test_an_amount_that_makes_no_sense_is_refused(amount: Any) -> None:
     """Prices and limits on the cost are finite numbers of 0 or more."""
     with pytest.raises(ConfigError):

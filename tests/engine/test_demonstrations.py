@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Input, Procedure, Step
 from stepguard.core.verdicts import Claim
@@ -102,7 +103,7 @@ def test_an_example_shows_records_as_they_are_answered() -> None:
     assert json.loads(answer.content) == {"e1": {"work": "", "value": {"what": "taxi", "amount": "5.00"}}}
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "options",
     [
         {"examples": [Example({}, "nothing")], "type": "date"},

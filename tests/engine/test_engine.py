@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, PAIR, Hand, ids, no_model, reply, start
+from tables import all_rows
 
 import stepguard.engine
 from stepguard import Budget, Guard, Procedure, Result, Step, Usage, Verdict
@@ -114,7 +115,7 @@ WRONG_EVENTS: list[tuple[str, Callable[[str], Event]]] = [
 ]
 
 
-@pytest.mark.parametrize("event", [each for _, each in WRONG_EVENTS], ids=[name for name, _ in WRONG_EVENTS])
+@all_rows("event", [each for _, each in WRONG_EVENTS])
 def test_an_event_that_does_not_fit_an_ask_is_refused_and_the_ask_stays(event: Callable[[str], Event]) -> None:
     """An event of the wrong kind or id raises, changes nothing, and the right one is still taken."""
     hand = start()
@@ -169,7 +170,7 @@ MISJUDGED: dict[str, Callable[[tuple[Judgement, ...]], tuple[Judgement, ...]]] =
 }
 
 
-@pytest.mark.parametrize("change", MISJUDGED.values(), ids=MISJUDGED)
+@all_rows("change", MISJUDGED.values())
 def test_judgements_that_do_not_fit_are_refused(
     change: Callable[[tuple[Judgement, ...]], tuple[Judgement, ...]],
 ) -> None:
@@ -191,7 +192,7 @@ def test_judgements_that_do_not_fit_are_refused(
     assert run.result().status == "verified"
 
 
-@pytest.mark.parametrize("value", [6.0, "6", True, None, Fraction(13, 2)])
+@all_rows("value", [6.0, "6", True, None, Fraction(13, 2)])
 def test_code_hands_in_values_of_the_type_of_the_step(value: Any) -> None:
     """What code is said to have computed must be of the step's type."""
     run = Guard(no_model).start(Procedure([Step("a", "2 * 3", type="integer", performer="code")]))

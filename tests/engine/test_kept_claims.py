@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
@@ -164,7 +165,7 @@ class Careless:
         return Completion(json.dumps(entries))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@all_rows("seed", range(25))
 def test_whatever_is_kept_is_right(seed: int) -> None:
     """Every committed value is the true one, however many claims of a reply were wrong."""
     chance = random.Random(seed)

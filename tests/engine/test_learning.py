@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Budget, Guard, Price, Procedure, Profile, Result, Step
 from stepguard.core.profile import Calls, Tries
@@ -114,7 +115,7 @@ KINDS: list[tuple[Step, dict[str, Value], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("step", "values", "kind"), KINDS)
+@all_rows("step, values, kind", KINDS)
 def test_steps_have_kinds(step: Step, values: dict[str, Value], kind: str) -> None:
     """What is learned of a step holds for its operation and signs, or for its form and type."""
     assert step_kind(step, values) == kind

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import pytest
 from harness import P2, P6, Hand, reply
+from tables import all_rows
 
 from stepguard import Claim, Guard, Input, Procedure, Step, Verdict
 from stepguard.backends import Message, Request
@@ -101,7 +102,7 @@ SHOWN: list[tuple[Value, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "line"), SHOWN)
+@all_rows("value, line", SHOWN)
 def test_values_are_shown_exactly(value: Value, line: str) -> None:
     """A value stands in a prompt with every digit; text is quoted, so that it can never be read as another line."""
     text = describe_steps([Step("s", instruction="Look at v.", reads=["v"])], {"v": value})
@@ -117,8 +118,8 @@ def test_roundings_are_said() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("formula", "values", "text"),
+@all_rows(
+    "formula, values, text",
     [
         ("a - b", {"a": -96, "b": -106}, "-96 - (-106)"),
         ("a / b - c", {"a": 58, "b": Fraction(8, 7), "c": 28}, "58 / (8/7) - 28"),

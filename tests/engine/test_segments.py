@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 from harness import P6
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure, Segments, Step, Usage
 from stepguard.backends import Completion, Request
@@ -172,7 +173,7 @@ def test_a_reply_that_was_cut_off_halves_the_segments() -> None:
         assert meter.size() == 1
 
 
-@pytest.mark.parametrize("given", [{"size": 0}, {"first": 0}, {"longest": None}, {"output": -1}, {"context": 1.5}])
+@all_rows("given", [{"size": 0}, {"first": 0}, {"longest": None}, {"output": -1}, {"context": 1.5}])
 def test_lengths_that_make_no_sense_are_refused(given: dict[str, int]) -> None:
     """Lengths are whole numbers above 0."""
     with pytest.raises(ConfigError):
@@ -251,7 +252,7 @@ def test_no_step_is_joined_to_one_that_is_not_its_next() -> None:
     assert ["s1", "s3"] not in asked
 
 
-@pytest.mark.parametrize("limit", range(3, 16))
+@all_rows("limit", range(3, 16))
 def test_a_lazy_procedure_that_forgets_its_past_ends_the_run_as_failed(limit: int) -> None:
     """A step that cannot be made again is the procedure's fault: nothing is raised, and what was done is kept."""
     made = 0

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Budget
 from stepguard.backends.base import Completion, Request
@@ -179,7 +180,7 @@ def test_a_program_is_written_by_the_model_and_run_by_code(form: str) -> None:
     assert "=" in model.asked[0].messages[2].content
 
 
-@pytest.mark.parametrize("reply", ["I cannot.", "t1 = x +", "t1 = __import__('os')", "", "t1 = x"])
+@all_rows("reply", ["I cannot.", "t1 = x +", "t1 = __import__('os')", "", "t1 = x"])
 def test_a_program_that_cannot_be_run_is_no_answer(reply: str) -> None:
     """Nothing of it is executed or guessed; the run has no answer and says why."""
     outcome = run("program", Talking(lambda request: reply))
@@ -237,6 +238,7 @@ def test_guarded_arms_take_the_options_of_a_guard(arm: str) -> None:
     assert performed == ["Ask", "CheckClaims", "Commit"]
 
 
+@pytest.mark.slow
 def test_the_full_checker_lets_nothing_pass() -> None:
     """The guard's wrong claims are counted by the truth, and none of them is accepted."""
     found = slipping("guard", wrong_value=0.2)
@@ -273,6 +275,7 @@ def test_a_noisy_checker_misses_as_often_as_it_is_said_to() -> None:
 # The floor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arm", ["guess", "copy"])
 def test_a_model_that_knows_nothing_gets_nowhere(arm: str) -> None:
     """Neither guessing nor copying finishes a program, nothing wrong is vouched for, and no real model is asked."""

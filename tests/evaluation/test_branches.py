@@ -24,7 +24,9 @@ def branches(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("branches")
 
 
-@pytest.mark.parametrize("name", ["returns", "claims", "doses", "deadlines"])
+@pytest.mark.parametrize(
+    "name", ["returns", "doses", *(pytest.param(each, marks=pytest.mark.slow) for each in ("claims", "deadlines"))]
+)
 def test_the_guard_and_plain_python_come_to_the_same(branches: ModuleType, name: str) -> None:
     """A model that makes no slip ends at the answers that the benchmark holds to be right."""
     if name == "doses":

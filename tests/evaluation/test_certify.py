@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 import stepguard.checks
 from stepguard.core.verdicts import Verdict
@@ -179,8 +180,8 @@ print(len(found.escapes), found.n, *found.outcomes)
     assert ran.stdout.startswith("4 "), ran.stdout + ran.stderr
 
 
-@pytest.mark.parametrize(
-    ("number", "places", "mode", "rounded"),
+@all_rows(
+    "number, places, mode, rounded",
     [
         *(("2.5", 0, "half_up", "3"), ("2.5", 0, "half_even", "2"), ("2.5", 0, "half_down", "2")),
         *(("-2.5", 0, "half_up", "-3"), ("-2.5", 0, "half_down", "-2"), ("-3.5", 0, "half_even", "-4")),

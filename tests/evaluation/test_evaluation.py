@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
@@ -49,7 +50,7 @@ def recompute(task: Task) -> dict[str, int]:
 # Tasks
 
 
-@pytest.mark.parametrize("length", [1, 2, 5, 20, 50])
+@all_rows("length", [1, 2, 5, 20, 50])
 def test_a_task_is_what_its_text_computes(length: int) -> None:
     """The truth of every instance is what its own text gives, within the declared limits."""
     for seed in range(10):
@@ -102,8 +103,8 @@ def test_a_trace_is_read_by_step_names() -> None:
 # Statistics
 
 
-@pytest.mark.parametrize(
-    ("successes", "n", "low", "high"),
+@all_rows(
+    "successes, n, low, high",
     [(0, 0, 0.0, 1.0), (0, 10, 0.0, 0.2775), (10, 10, 0.7225, 1.0), (19, 20, 0.7639, 0.9911), (1, 1, 0.2065, 1.0)],
 )
 def test_wilson_at_and_inside_the_boundaries(successes: int, n: int, low: float, high: float) -> None:
@@ -321,6 +322,7 @@ def test_a_killed_run_pays_for_no_reply_twice(tmp_path: Path) -> None:
     assert [replace(each, seconds=0) for each in again] == [replace(each, seconds=0) for each in expected]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked")
 def test_killed_processes_lose_only_what_was_in_flight(tmp_path: Path) -> None:
     """E08: of 100 programs, killed at about 60 and again before anything new, the report is that of one run."""

@@ -51,8 +51,8 @@ def test_thoughts_are_no_answers(text: str, answer: int | None) -> None:
     assert read_run(task("x + 3", 5), text).strict == answer
 
 
-@pytest.mark.parametrize("written", ["1/2", "0.5", r"\frac{1}{2}", " 0.50 ", "2/4", r"$\frac{1}{2}$", "**0.5**"])
-@pytest.mark.parametrize("form", ["Answer: {}", "t1 = {}\nAnswer: {}", "{}"])
+@all_rows("written", ["1/2", "0.5", r"\frac{1}{2}", " 0.50 ", "2/4", r"$\frac{1}{2}$", "**0.5**"])
+@all_rows("form", ["Answer: {}", "t1 = {}\nAnswer: {}", "{}"])
 def test_a_value_is_right_however_it_is_written(written: str, form: str) -> None:
     """Notation costs no point: an answer is compared as the guard compares values."""
     found = read_run(task("x / y", Fraction(1, 2)), form.replace("{}", written))

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,17 +21,8 @@ from stepguard.cli import main
 from stepguard.engine.prompts import Prompter
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named, read_run
-from stepguard.evaluation.families import (
-    Arithmetic,
-    Family,
-    ReturnsDesk,
-    Roots,
-    RunningSum,
-    Task,
-    WordLists,
-    family_named,
-    family_names,
-)
+from stepguard.evaluation.families import Arithmetic, Family, RunningSum, Task, family_named, family_names
+from stepguard.evaluation.families.registry import FAMILIES
 from stepguard.evaluation.simulated import SimulatedTasks
 from stepguard.replies.formats import EquationFormat
 from stepguard.results import Result
@@ -222,7 +215,7 @@ def test_the_bench_runs_every_family(name: str, capsys: pytest.CaptureFixture[st
     assert all(row["silent_errors"] == 0 and row["errors"] == 0 for row in rows)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_rows("name", NAMES)
 def test_a_perfect_model_is_right_in_every_arm(name: str) -> None:
     """Free text is read as well as structured answers are, whatever the types."""
     task = family_named(name).make(5, 12)
@@ -235,7 +228,7 @@ def test_a_perfect_model_is_right_in_every_arm(name: str) -> None:
 # Names and knobs
 
 
-@pytest.mark.parametrize("name", NAMES)
+@all_rows("name", NAMES)
 def test_a_name_is_read_back(name: str) -> None:
     """The name of a family, knobs included, means that family."""
     family = family_named(name)
@@ -246,19 +239,21 @@ def test_knobs_are_those_of_the_class() -> None:
     """Knobs in a name are the arguments of the class, and blanks do not matter."""
     assert family_named(' arithmetic ( look_back=7,form = "sentence" ) ') == Arithmetic(look_back=7, form="sentence")
     assert family_named("arithmetic(binding=true, places=none)") == Arithmetic(binding=True)
-    assert [type(family_named(name)) for name in family_names()[:5]] == [
-        Arithmetic,
-        RunningSum,
-        Roots,
-        WordLists,
-        ReturnsDesk,
-    ]
+
+
+def test_every_bundled_family_is_tried_here_and_stands_in_the_docs() -> None:
+    """It has the name of its class, comes first in the list of names, and has a row on the page of the benchmark."""
+    bundled = list(FAMILIES.bundled)
+    page = (Path(__file__).parents[2] / "docs" / "how-to" / "benchmark.md").read_text(encoding="utf-8")
+    assert family_names()[: len(bundled)] == bundled == [family_named(name).word for name in bundled]  # type: ignore[attr-defined]
+    assert set(bundled) <= set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
+    assert set(bundled) <= {name.partition("(")[0] for name in NAMES}
 
 
 @all_rows(
     "name, named",
     [
-        ("geometry", "use arithmetic, running_sum, roots, word_lists, returns_desk"),
+        ("geometry", "use arithmetic, running_sum, roots"),
         ("arithmetic(lookback=7)", "no knob 'lookback': it takes look_back, binding"),
         ("arithmetic(look_back=0)", "look_back is a whole number from 1 to 50, not 0"),
         ("arithmetic(look_back=seven)", "look_back is a whole number from 1 to 50, not 'seven'"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from family_harness import feeding, rerun
+from tables import all_rows
 
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.evaluation.families.base import RuleCheck
@@ -135,7 +136,7 @@ def test_the_look_back_is_kept(family: Arithmetic) -> None:
             assert all(at - order.index(name) <= family.look_back for name in step.reads)
 
 
-@pytest.mark.parametrize("look_back", range(1, 8))
+@all_rows("look_back", range(1, 8))
 def test_a_binding_look_back_binds(look_back: int) -> None:
     """Most sums read exactly that far back, whatever the look-back, and all steps lie on one chain."""
     family = Arithmetic(look_back=look_back, binding=True, operations="+-")

@@ -11,6 +11,7 @@ from itertools import count
 
 import pytest
 from family_harness import rerun
+from tables import all_rows
 
 from stepguard.evaluation.families import ReturnsDesk, Roots, RunningSum, Task, WordLists
 from stepguard.language.values import Value, to_exact
@@ -204,7 +205,7 @@ def settle(stage: str, of: dict[str, Value], before: Value) -> Value:
     return Decimal(str(before)) + Decimal(str(of["refund"]))
 
 
-@pytest.mark.parametrize("length", [1, 3, 8, 11, 64])
+@all_rows("length", [1, 3, 8, 11, 64])
 def test_the_desk_settles_returns_as_its_policy_says(length: int) -> None:
     """Every value is what the policy gives, no refund is a tie, and all amounts are above zero."""
     for seed in range(8):

@@ -13,6 +13,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from tables import all_rows
 
 from stepguard.cli import main
 from stepguard.core.markup import cut, tag
@@ -277,8 +278,8 @@ def test_the_guard_may_be_worse() -> None:
     assert "50% abstained" in said
 
 
-@pytest.mark.parametrize(
-    ("outcomes", "said"),
+@all_rows(
+    "outcomes, said",
     [
         (series("guard", [True]), "No unguarded arm was run"),
         (series("cot", [True, False]), "No guarded arm was run"),
@@ -340,9 +341,8 @@ def test_no_outcomes_make_a_report_that_says_so() -> None:
     assert "There are no outcomes." in words([])
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(0, "0%"), (1, "100%"), (0.004, "0.4%"), (0.9996, ">99.9%"), (0.997, "99.7%"), (0.0001, "<0.1%")],
+@all_rows(
+    "value, shown", [(0, "0%"), (1, "100%"), (0.004, "0.4%"), (0.9996, ">99.9%"), (0.997, "99.7%"), (0.0001, "<0.1%")]
 )
 def test_a_share_is_never_rounded_to_all_or_nothing(value: float, shown: str) -> None:
     """0% and 100% mean none and all."""
@@ -440,6 +440,7 @@ def test_the_same_outcomes_give_the_same_bytes() -> None:
     assert few_reported() == make_report(list(FEW), dict(META))
 
 
+@pytest.mark.slow
 @few_draws
 def test_many_outcomes_and_long_texts_stay_small() -> None:
     """Ten thousand outcomes with long replies make a file of bounded size; what is cut says so."""

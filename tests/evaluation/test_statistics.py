@@ -144,6 +144,7 @@ def test_a_decay_is_fitted_to_few_and_noisy_outcomes() -> None:
     assert 0.975 < found.step < 1.0
 
 
+@pytest.mark.slow
 @examples(300)
 @given(
     st.lists(

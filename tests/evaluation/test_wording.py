@@ -10,6 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from tables import all_rows
 
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
@@ -50,8 +51,8 @@ def run(arm: str, slips: Slips | None = None, task: Task = TASK) -> tuple[Listen
     return model, outcome
 
 
-@pytest.mark.parametrize("decision", DECISIONS)
-@pytest.mark.parametrize("arm", ["guard", "chunk"])
+@all_rows("decision", DECISIONS)
+@all_rows("arm", ["guard", "chunk"])
 def test_a_model_that_never_slips_comes_to_the_same(arm: str, decision: str) -> None:
     """The steps, the segments and what is accepted stay; a decision that is left out changes words alone."""
     plain, as_it_is = run(arm)

@@ -218,7 +218,7 @@ def test_a_label_is_not_its_own_value(label: str) -> None:
     assert outcome(Grounded("doc", beside="Line 5"), "5", doc="Line 5: 7") == "fail"
 
 
-@pytest.mark.parametrize("unseen", ["\ufe0f", "\u3164", "\u115f", "\u180e", "\u034f", "\u200b", "\U000e0100", "\x00"])
+@all_rows("unseen", ["\ufe0f", "\u3164", "\u115f", "\u180e", "\u034f", "\u200b", "\U000e0100", "\x00"])
 def test_unseen_characters_hide_no_forbidden_word(unseen: str) -> None:
     """G11: a forbidden word is found whatever characters that nobody sees are put into it."""
     for text in (f"so{unseen}rry", f"{unseen}sorry", unseen.join("sorry")):
@@ -246,9 +246,7 @@ def test_a_search_that_was_given_up_ends() -> None:
         assert not thread.is_alive()
 
 
-@pytest.mark.parametrize(
-    "written", ["$1.6 million", "1.6 million USD", "$1.6M", "US$1.6 million", "1,600 thousand dollars"]
-)
+@all_rows("written", ["$1.6 million", "1.6 million USD", "$1.6M", "US$1.6 million", "1,600 thousand dollars"])
 def test_an_amount_in_millions_is_a_value(written: str) -> None:
     """N04: a value of a money step may have a scale, as an amount in a document has."""
     money = ValueType.parse("money(USD)")
@@ -260,7 +258,7 @@ def test_an_amount_in_millions_is_a_value(written: str) -> None:
         ValueType.parse("number").read("1.6M")
 
 
-@pytest.mark.parametrize("zeros", [1, 8, 9, 30, 300])
+@all_rows("zeros", [1, 8, 9, 30, 300])
 def test_no_digit_of_a_number_of_days_is_left_unread(zeros: int) -> None:
     """U04: zeros in front change nothing, and a number that is too large is refused whatever its length."""
     assert parse_date_expression(f"d + {'0' * zeros}15 days") == parse_date_expression("d + 15 days")

@@ -76,7 +76,7 @@ def test_other_fractions_behind_a_factor_are_products(formula: str, claim: str) 
     assert judged(Equivalent(formula), claim).outcome == "pass"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "written",
     [r"3\frac{5}{4}", r"1/3\frac{1}{4}", r"x^3\frac{1}{4}", r"\sqrt 3\frac{1}{4}", r"0.5\frac{1}{4}", r"3\frac{1}{4}!"],
 )

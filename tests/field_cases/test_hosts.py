@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step, wrap
 from stepguard.checks import Distinct, Forbidden, Grounded, Length, OneOf, Pattern
@@ -78,7 +79,7 @@ def test_what_is_quoted_is_never_run_and_sets_no_input(seed: int) -> None:
             assert ask(everybody, *messages) is None
 
 
-@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant", "tool"])
+@all_rows("role", ["user", "system", "developer", "assistant", "tool"])
 def test_a_mail_does_not_bring_the_procedure(role: str) -> None:
     """S01: the request of the developer is carried out, and a block in a mail is not, whoever hands it on."""
     assert ask(client(), (role, MAIL), ("user", "What is due?")) is None
@@ -160,8 +161,8 @@ def test_a_procedure_that_no_run_could_verify_is_refused_when_it_is_given(host: 
         pytest.skip(str(error))
 
 
-@pytest.mark.parametrize(
-    ("check", "most"),
+@all_rows(
+    "check, most",
     [
         (Grounded("letter"), "grounded"),
         (OneOf("France", "Spain"), "constrained"),
@@ -171,7 +172,6 @@ def test_a_procedure_that_no_run_could_verify_is_refused_when_it_is_given(host: 
         (Length(2, 20), "unverified"),
         (Distinct("letter"), "unverified"),
     ],
-    ids=lambda each: each if isinstance(each, str) else f"S08-{type(each).__name__}",
 )
 def test_what_is_weaker_than_asked_by_its_checks_is_refused_when_given(check: Any, most: Any) -> None:
     """A step whose checks cannot show what is asked for is named, with what they can show; that much is taken."""

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.checks import Range
@@ -241,8 +242,8 @@ class _Scalar:
 _Scalar.__module__ = "numpy"
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "expected"),
+@all_rows(
+    "kind, value, expected",
     [
         ("number", _Scalar(3, "i"), 3),
         ("number", _Scalar(3, "u"), 3),

@@ -66,7 +66,7 @@ def test_r07_a_draft_behind_an_opening_mark_is_no_answer(opening: str) -> None:
     assert "inside its own thinking" in str(result.problem)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *(
@@ -110,7 +110,7 @@ def test_r07_words_and_marks_that_hide_nothing_do_not_harm(text: str) -> None:
     assert run(text).status == "verified"
 
 
-@pytest.mark.parametrize("mark", ["<think>", "</think>", "<|channel>thought", "[THINK]", "```thinking", "<x>", "<!--"])
+@all_rows("mark", ["<think>", "</think>", "<|channel>thought", "[THINK]", "```thinking", "<x>", "<!--"])
 def test_r07_marks_inside_strings_are_text(mark: str) -> None:
     """A right answer whose values hold a mark is read as it stands."""
     procedure = Procedure.parse("inputs: document: text\nnote: text = document")

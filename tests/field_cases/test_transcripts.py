@@ -27,7 +27,7 @@ def steps(text: str) -> Audit:
     return audit(STEPS, {"x": 6, "y": 7}, text)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "label",
     [
         *("Tax (8.25%):", "Tax 8.25%:", "Tax @ 8.25%:"),
@@ -37,7 +37,6 @@ def steps(text: str) -> Audit:
         *("Tax (8.25%) is", "The tax (8.25%) is", "Tax (8.25\\%):", "Tax ($74.70 × 8.25%) =", "1. Tax (8.25%):"),
         *("Tax - 8.25%:", "| Tax (8.25%) |", "Step 1: Tax (8.25%):", "Tax (rate 8.25%):"),
     ],
-    ids=lambda each: f"A01-{each}",
 )  # fmt: skip
 def test_an_amount_in_a_label_belongs_to_the_label(label: str) -> None:
     """A slip under a label with a percentage is named there, and what follows from it is inherited."""
@@ -109,7 +108,7 @@ def test_a_plain_answer_stays_one(end: str) -> None:
     assert steps(RIGHT + end).answer_right
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "end",
     [
         *("It is false that the answer is 52.", "Answer: 52\nEdit: it should be 53", "Answer: 52\n000"),
@@ -124,7 +123,6 @@ def test_a_plain_answer_stays_one(end: str) -> None:
         *("Example: the answer is 52", "Answer: 52\nNo: 53", "Answer: 52\n= 53", "Answer: 52\n\u2192 53"),
         "Answer: 52\nKorrektur: 53",
     ],
-    ids=lambda each: f"A03-{each}",
 )
 def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> None:
     """Denials in front, corrections behind and digits below an answer leave it without the value."""
@@ -133,7 +131,7 @@ def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> N
     assert not found.answer_right_lenient or "~~" in end
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "line",
     [
         *("t3 = 52.\\overline{3}", "t3 = 52 with a minus sign", "Expected: t3 = 52", "t3 = 52.(3)", "t3 = 52.3\u0305"),
@@ -146,7 +144,6 @@ def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> N
         *("Erwartet: t3 = 52", "Musterl\u00f6sung: t3 = 52", "Attendu : t3 = 52", "Falsch: t3 = 52", "nicht t3 = 52"),
         *("t3 = 52 ist falsch", "t3 = 52 est faux", "Tom wrote t3 = 52", "Old: t3 = 52", "t3 = 53 = 52"),
     ],
-    ids=lambda each: f"A04-{each}",
 )  # fmt: skip
 def test_what_is_not_the_transcripts_own_value_is_not_right(line: str) -> None:
     """Digits that repeat, words that change a sign, and what is another's or struck out are no right value."""
@@ -216,8 +213,8 @@ def test_an_exact_value_may_be_approximated_behind_it(written: str, verdict: str
     assert audit(QUOTIENT, {"x": 1, "y": 20}, f"t1 = -19\nt2 = {written}").steps[1].verdict == verdict
 
 
-@pytest.mark.parametrize(
-    ("text", "step"),
+@all_rows(
+    "text, step",
     [
         ("~~tax = 6.26~~\ntax = 6.16\ntotal = 80.86", "tax"),
         ("tax = 6.16\n~~total = 80.96~~\ntotal = 80.86", "total"),
@@ -226,7 +223,6 @@ def test_an_exact_value_may_be_approximated_behind_it(written: str, verdict: str
         ("<del>tax = 6.26</del>\ntax = 6.16\ntotal = 80.86", "tax"),
         ("tax = 6.16\n- ~~total = 80.96~~\n- total = 80.86", "total"),
     ],
-    ids=lambda each: f"A06-{each}",
 )
 def test_a_struck_line_corrects_the_step_that_it_names(text: str, step: str) -> None:
     """What is struck out is no claim, and is a correction of the step that stands in it."""
@@ -235,9 +231,7 @@ def test_a_struck_line_corrects_the_step_that_it_names(text: str, step: str) -> 
     assert [(each.kind, each.step) for each in found.findings] == [("self_correction", step)]
 
 
-@pytest.mark.parametrize(
-    "denial", ["No.", "Nope!", "Wrong.", "That's wrong.", "Nein.", "Das ist falsch.", "Incorrect."]
-)
+@all_rows("denial", ["No.", "Nope!", "Wrong.", "That's wrong.", "Nein.", "Das ist falsch.", "Incorrect."])
 def test_a_sentence_that_only_denies_takes_back_the_claim_before_it(denial: str) -> None:
     """A03: a step whose value the next sentence denies is not right; a remark of another kind changes nothing."""
     assert steps(RIGHT.replace("= 42\n", f"= 42. {denial}\n")).steps[0].verdict != "right"
@@ -354,9 +348,7 @@ def test_own_objects_and_columns_stay_claims(text: str) -> None:
     assert [each.verdict for each in steps(text).steps] == ["right"] * 3
 
 
-@pytest.mark.parametrize(
-    "denied", ["(not {})", ", not {}", "\u2014 not {}", "(and not {})", "(not {} or 44)", "not {}."]
-)
+@all_rows("denied", ["(not {})", ", not {}", "\u2014 not {}", "(and not {})", "(not {} or 44)", "not {}."])
 def test_a_number_that_is_denied_beside_a_value_leaves_it(denied: str) -> None:
     """A03: "42 (not 41)" is 42, and "42 (not 42)" is none; the same of an answer and of a box."""
     working = RIGHT.replace("t1 = 6 * 7 = 42", f"t1 = 6 * 7 = 42 {denied}")

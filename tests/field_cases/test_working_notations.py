@@ -28,8 +28,8 @@ def deviation(procedure: str, inputs: Mapping[str, object], entry: str) -> str |
     return result.problem.deviation.kind
 
 
-@pytest.mark.parametrize(
-    ("formula", "entry"),
+@all_rows(
+    "formula, entry",
     [
         *(("x + y", "10 ＋ 3 = 13"), ("x * y", "10 × 3 ＝ 30"), ("a * y", "10x3 = 30"), ("a * y", "(10)x(3) = 30")),
         *(("x / y", "10⁄3 = 3.33"), ("x / y", "10 / 3 = \\boxed{3.33}"), ("x / y", "10 / 3 = 3.333... ≈ 3.33")),
@@ -39,7 +39,6 @@ def deviation(procedure: str, inputs: Mapping[str, object], entry: str) -> str |
         *(("x / y", "10:3 = 3.33"), ("x / y", "10 : 3 ≈ 3.33"), ("x * y", "10 • 3 = 30"), ("x * y", "(10)•(3) = 30")),
         *(("x / y", "10 / 3 = 3 1/3 ≅ 3.33"), ("x + y", "１０ ＋ ３ = 13"), ("x + y", "10 plus 3 = 13\\text{ }")),
     ],
-    ids=lambda each: f"N01-{each}",
 )  # fmt: skip
 def test_typeset_working_passes_in_a_reply_as_in_an_audit(formula: str, entry: str) -> None:
     """Signs of print, LaTeX and Markdown are read alike in replies and in transcripts."""
@@ -101,7 +100,7 @@ def test_what_stands_around_a_notation_belongs_to_it(entry: str) -> None:
     assert deviation(QUOTIENT, {"x": 10, "y": 3}, entry) is not None
 
 
-@pytest.mark.parametrize("mixed", ["3\\frac{1}{4}", "3\\tfrac14", "3 1/4", "3¼", "3 ¼"])
+@all_rows("mixed", ["3\\frac{1}{4}", "3\\tfrac14", "3 1/4", "3¼", "3 ¼"])
 def test_a_mixed_number_in_working_is_a_sum(mixed: str) -> None:
     """A mixed number is the operand that it says, and no product."""
     assert deviation("inputs: m\nt1 = m * 2", {"m": "3.25"}, f"{mixed} * 2 = 6.5") is None
@@ -126,8 +125,8 @@ def test_a_factor_of_one_changes_nothing(entry: str, right: bool) -> None:
     assert deviation("inputs: a, b\nt1 = a - b", {"a": -96, "b": -106}, "1 * (5 + 5) = 10") == "unfaithful_work"
 
 
-@pytest.mark.parametrize(
-    ("formula", "entry", "right"),
+@all_rows(
+    "formula, entry, right",
     [
         ("max(0, h - 40) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
         ("max(0, h - 40) * rate", "6.5 * 18.20 = 118.30", True),
@@ -147,7 +146,6 @@ def test_a_factor_of_one_changes_nothing(entry: str, right: bool) -> None:
         ("max(h, rate)", "46.5 = 46.5", False),
         ("abs(40 - h) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
     ],
-    ids=lambda each: f"N03-{each}",
 )
 def test_a_settled_function_may_be_written_as_what_it_came_to(formula: str, entry: str, right: bool) -> None:
     """The argument that was taken and the value stand for a choice or a rounding, within working that goes on."""

@@ -92,7 +92,7 @@ def test_numbers_are_exact() -> None:
     assert parse_formula("2.0") == Number(2)
 
 
-@pytest.mark.parametrize("name", ["E", "I", "S", "N", "Q", "O", "beta", "gamma", "lambda", "zeta", "C", "i"])
+@all_rows("name", ["E", "I", "S", "N", "Q", "O", "beta", "gamma", "lambda", "zeta", "C", "i"])
 def test_names_are_symbols(name: str) -> None:
     """Names that mean something elsewhere are symbols like any other."""
     assert parse_formula(name) == Name(name)
@@ -206,7 +206,7 @@ def test_every_number_as_a_solution() -> None:
     assert not parse_solutions("0", "x").everything
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text", ["y = 2", "x < 2", "100,200", "x = ±1 ± 2", "2,, 3", "x = 2 = 3", "", "x = 2 or", "y ∈ ℝ", "x_ab = 2"]
 )
 def test_what_is_no_set_of_solutions(text: str) -> None:

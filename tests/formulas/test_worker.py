@@ -91,6 +91,7 @@ def test_one_worker_answers_many_requests(pool: WorkerPool) -> None:
     assert len(pids) == 1
 
 
+@pytest.mark.slow
 def test_what_takes_too_long_is_killed_and_the_next_request_answered(pool: WorkerPool) -> None:
     """A request that hangs ends in time, its process is gone, and the next one finds another."""
     (pid,) = pool.pids

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, RetryPolicy
 from stepguard.backends import Completion, Request
@@ -259,8 +260,8 @@ def test_rows_of_a_seeded_guard_are_repeatable_and_unlike(run: Map) -> None:
     assert seeds[0] != seeds[1]
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@all_rows(
+    "options, words",
     [
         ({"inputs": {"x": 1}}, "iterable of mappings"),
         ({"inputs": "x"}, "iterable of mappings"),

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import stepguard
+from stepguard.procedure.check_registry import CHECKS
 
 ROOT = Path(__file__).parents[2]
 NAMES = [
@@ -56,6 +57,12 @@ def test_public_is_a_list() -> None:
         ]
         (listed,) = map(ast.literal_eval, values)
         assert [f"`{name}`" for name in listed] == names.split(", "), module
+
+
+def test_every_check_stands_in_the_reference() -> None:
+    """The page of the checks has the module of each."""
+    page = (ROOT / "docs" / "reference" / "checks.md").read_text(encoding="utf-8")
+    assert {module for module, _ in CHECKS.bundled.values()} <= set(re.findall(r"^::: (\S+)$", page, re.MULTILINE))
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:

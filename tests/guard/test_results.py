@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, Hand, reply
+from tables import all_rows
 
 from stepguard import Budget, Guard, Input, Procedure, Result, Step, StepguardError, audit
 from stepguard.auditing import Audit
@@ -295,8 +296,8 @@ def test_attempts_tell_what_happened() -> None:
     assert (b.tries, [each.kind for each in b.deviations]) == (2, ["wrong_value"])
 
 
-@pytest.mark.parametrize(
-    ("make", "told"),
+@all_rows(
+    "make, told",
     [
         (verified, "procedure: verified, answer 10 (2 of 2 steps, 1 call)"),
         (unverified, "procedure: unverified, answer red (1 of 1 steps, 1 call)"),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from conftest import ChatServer, Reply
 from policy_harness import NOW, ORDER, SHOP
+from tables import all_rows
 
 from stepguard import Policy
 from stepguard.errors import ConfigError
@@ -107,7 +108,7 @@ def test_async_tools_are_awaited() -> None:
     assert json.loads(answer["content"][0]["content"])["customer"] == "C1"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "wrong",
     [
         message({"type": "text", "text": "Hello."}, stop="end_turn"),

@@ -61,7 +61,7 @@ def test_a_procedure_is_a_whole_message(content: object) -> None:
     assert job.found == "prompt"
 
 
-@pytest.mark.parametrize("role", ["user", "system", "developer", "assistant", "tool", "function", "human"])
+@all_rows("role", ["user", "system", "developer", "assistant", "tool", "function", "human"])
 def test_a_message_of_a_role_that_is_not_trusted_is_data(role: str) -> None:
     """Where only others are trusted, and by default, nothing in a message is a procedure, and the reason is told."""
     messages = [{"role": role, "content": WITH_VALUES}, *([] if role in ROLES else user("Go on."))]
@@ -73,7 +73,7 @@ def test_a_message_of_a_role_that_is_not_trusted_is_data(role: str) -> None:
         find_job([{"role": role, "content": "x = 12\ny = 7"}], named=PROCEDURE, trust=Trust(procedures=ROLES))
 
 
-@pytest.mark.parametrize("role", ["assistant", "tool", "function", ["user", "ai"], 3])
+@all_rows("role", ["assistant", "tool", "function", ["user", "ai"], 3])
 def test_what_models_and_tools_say_cannot_be_trusted(role: Any) -> None:
     """Their roles are refused by name when the host names them."""
     for field in ("procedures", "inputs"):
@@ -99,8 +99,8 @@ def test_what_only_resembles_a_procedure_is_none(content: object) -> None:
     assert find(user(content)) is None
 
 
-@pytest.mark.parametrize(
-    ("content", "line", "words"),
+@all_rows(
+    "content, line, words",
     [
         *(("inputs: x, y\nx = 12\nt1 = x +", 3, "missing"), ("inputs: x, y\nx = 12\n\nt1 = z + y", 4, "'z'")),
         (f"{WITH_VALUES}\nPlease show the result.", 6, "neither a formula"),
@@ -268,8 +268,8 @@ def test_a_document_is_the_value_of_the_only_input(text: str) -> None:
     assert dict(found(user(text), named=READ, inputs={"letter": "b"}).inputs) == {"letter": "b"}
 
 
-@pytest.mark.parametrize("role", ["system", "developer"])
-@pytest.mark.parametrize(
+@all_rows("role", ["system", "developer"])
+@all_rows(
     "steps",
     [
         *("1. Read the invoice.\n2. Add the tax.\n3. Give the total.", "Step 1: read it\nStep 2: add it"),
@@ -383,8 +383,8 @@ WORDS = Procedure([Step("t1", instruction="Name the country in c.")])
 SAID = {"t1": {"work": "it is France", "value": "France\nanswer: Spain"}}
 
 
-@pytest.mark.parametrize(
-    ("result", "finish", "words"),
+@all_rows(
+    "result, finish, words",
     [
         (lambda: ran({**GOOD, "t1": "19 * 3 = 58"}), "content_filter", "step t1"),
         (lambda: ran("nope"), "content_filter", "malformed"),

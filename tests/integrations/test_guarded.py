@@ -11,6 +11,7 @@ from typing import Any
 import openai
 import pytest
 from conftest import ChatServer, Reply, completion_body
+from tables import all_rows
 
 from stepguard import Budget, Procedure
 from stepguard.backends import Completion
@@ -244,8 +245,8 @@ def ask_text(prompt: str) -> str:
     return GOOD
 
 
-@pytest.mark.parametrize(
-    ("decorate", "words"),
+@all_rows(
+    "decorate, words",
     [
         (lambda: guarded(ask), "not the function"),  # type: ignore[call-overload]
         (lambda: guarded(3), "not int"),  # type: ignore[call-overload]

@@ -16,6 +16,7 @@ from fractions import Fraction
 from typing import Annotated, Any, TypedDict
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
@@ -83,8 +84,8 @@ def test_a_node_reads_the_state_and_writes_the_answer(invoke: Invoke) -> None:
     assert graph.get_state(thread).values == state
 
 
-@pytest.mark.parametrize(
-    ("given", "value"),
+@all_rows(
+    "given, value",
     [(2**70, str(2**70 * 3)), (Fraction(1, 7), "3/7"), (Decimal("0.10"), "0.3"), (0.1, "0.3"), ("1/7", "3/7"), (0, 0)],
 )
 def test_numbers_stay_exact_on_the_way_in_and_out(given: object, value: object) -> None:
@@ -311,7 +312,7 @@ def test_cancellation_leaves_nothing_behind() -> None:
     assert asyncio.run(main()) == 0
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "options",
     [
         {"guard": SimulatedModel()},

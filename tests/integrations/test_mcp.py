@@ -27,8 +27,8 @@ pytestmark = pytest.mark.once
 # One step
 
 
-@pytest.mark.parametrize(
-    ("step", "value", "values"),
+@all_rows(
+    "step, value, values",
     [
         ("subtotal", "74.70", {"price": "24.90", "quantity": 3}),
         ("subtotal", 74.7, {"price": 24.90, "quantity": 3}),
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.once
         ("tax", 6.16, {"subtotal": 74.7, "price": "24.90", "quantity": 3}),
     ],
 )
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@all_rows("mode", ["auto", "legacy"])
 def test_a_right_step_passes_whatever_way_its_numbers_are_written(
     mode: str, step: str, value: object, values: dict[str, object]
 ) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from policy_harness import NOW, ORDER, SHOP
+from tables import all_rows
 
 from stepguard import Policy
 from stepguard.errors import ConfigError
@@ -86,7 +87,7 @@ PASSED = [
 ]
 
 
-@pytest.mark.parametrize("message", PASSED)
+@all_rows("message", PASSED)
 def test_everything_but_calls_of_tools_passes_byte_for_byte(message: Any) -> None:
     """In both directions, with its blanks and numbers as they were written."""
     wire = Wire()
@@ -113,7 +114,7 @@ UNCLEAR = [
 ]
 
 
-@pytest.mark.parametrize("text", UNCLEAR)
+@all_rows("text", UNCLEAR)
 def test_what_a_server_might_read_otherwise_reaches_no_server(text: str) -> None:
     """Keys that stand twice or in another spelling, batches, rubbish: an error names what is wrong."""
     ((to, said),) = Wire().client(text)
@@ -145,7 +146,7 @@ def test_arguments_that_can_be_read_in_two_ways_are_refused_in_words() -> None:
     assert "without a task" in told(wire.call("mail", to="a", words="b", params={"task": {"ttl": 1}})[1])
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "answer",
     [
         {"result": {"content": [], "isError": True}},
@@ -191,8 +192,8 @@ def test_an_identifier_counts_once() -> None:
     assert "was already made" in told(wire.client(call)[0][1])
 
 
-@pytest.mark.parametrize(
-    ("result", "seen"),
+@all_rows(
+    "result, seen",
     [
         ({"structuredContent": {"n": 1.50}, "content": [{"type": "text", "text": '{"n": 9}'}]}, True),
         ({"structuredContent": {"result": {"n": 1.5}}, "content": []}, True),
@@ -399,8 +400,8 @@ def test_no_reading_of_what_reaches_the_server_is_a_call_that_was_not_let_throug
 SMUGGLED = '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"get_order","arguments":{"id":"B2"}}}'
 
 
-@pytest.mark.parametrize("observe", [False, True])
-@pytest.mark.parametrize("end", ["\r", "\x85", "\u2028", "\u2029"])
+@all_rows("observe", [False, True])
+@all_rows("end", ["\r", "\x85", "\u2028", "\u2029"])
 def test_no_reader_finds_a_second_message_in_one_that_passes(end: str, observe: bool) -> None:
     """What ends a line for some readers goes on as white space or as an escape, and the message says the same."""
     inner = SMUGGLED if end == "\r" else json.dumps(SMUGGLED)[1:-1]

@@ -162,6 +162,7 @@ def test_a_conversation_goes_on_in_another_session(policy: str, tmp_path: Path) 
     assert "at most once" in talk(kept, refund)[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 @pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
 def test_a_gate_that_is_ended_leaves_no_server_behind(policy: str, told: signal.Signals) -> None:
@@ -178,6 +179,7 @@ def test_a_gate_that_is_ended_leaves_no_server_behind(policy: str, told: signal.
         os.kill(child, 0)
 
 
+@pytest.mark.slow
 def test_a_server_that_cannot_be_reached_is_named_and_nothing_hangs(policy: str) -> None:
     """Also where the client still speaks."""
     command = [sys.executable, *GATE, "--policy", policy, "--url", "http://127.0.0.1:1/mcp"]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 pytest.importorskip("mcp.server.mcpserver")
 
@@ -54,7 +55,7 @@ def test_numbers_in_arguments_stay_what_was_written(written: str, read: str) -> 
     assert exact_numbers(other) == other
 
 
-@pytest.mark.parametrize("message", ["", "{", "[1]", '{"tools/call": NaN}', '"tools/call"', '{"params": "tools/call"}'])
+@all_rows("message", ["", "{", "[1]", '{"tools/call": NaN}', '"tools/call"', '{"params": "tools/call"}'])
 def test_what_is_no_tool_call_is_handed_on_as_it_is(message: str) -> None:
     """The library says what is wrong with it."""
     assert exact_numbers(message) == message

@@ -17,6 +17,7 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_agents_harness import ORDER, Api, agents, client_at, drop_in, run, told
 from openai_harness import KEY
+from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, RetryPolicy, Step
 from stepguard.backends import Completion, Request
@@ -378,8 +379,8 @@ def test_an_agent_on_our_server_gets_an_error_and_no_wrong_answer(served: Any, a
 # Mistakes
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@all_rows(
+    "options, words",
     [
         ({"guard": "openai/gpt-4.1-mini"}, "guard is a Guard"),
         ({"guard": Guard(ScriptedBackend(), observe=True)}, "observ"),
@@ -396,8 +397,8 @@ def test_a_tool_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any]
         drop_in.procedure_tool(given.pop("procedure"), given.pop("guard"), **given)
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
+@all_rows(
+    "options, words",
     [
         ({"procedure": Procedure.lazy(lambda n: Step(f"t{n}", "x + 1"), 3, look_back=1, inputs=["x"])}, "lazy"),
         ({"procedure": Procedure([Step("t", "x")], inputs=["x"], answer="x")}, "is an input"),

@@ -188,8 +188,8 @@ def test_an_input_that_is_fixed_cannot_be_given_again() -> None:
         checked(57, inputs={"x": 12})
 
 
-@pytest.mark.parametrize(
-    ("procedure", "options", "words"),
+@all_rows(
+    "procedure, options, words",
     [
         (WORDS, {"steps": ["m"]}, "'n' has no expression"),
         (WORDS, {"steps": ["n", "m"]}, "step 'n' can be unverified at most"),

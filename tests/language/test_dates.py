@@ -50,8 +50,8 @@ def test_notations_of_a_date(day: date, write: Callable[[date], str]) -> None:
     assert read_date(write(day)) == day
 
 
-@pytest.mark.parametrize(
-    ("text", "order", "read"),
+@all_rows(
+    "text, order, read",
     [
         ("03/04/2026", "dmy", date(2026, 4, 3)),
         ("03/04/2026", "mdy", date(2026, 3, 4)),
@@ -114,8 +114,8 @@ def test_what_is_no_duration_is_refused(text: str) -> None:
         read_duration(text)
 
 
-@pytest.mark.parametrize(
-    ("expression", "values", "expected"),
+@all_rows(
+    "expression, values, expected",
     [
         ("start + 30 days", {"start": "1 November 2026"}, "2026-12-01"),
         ("start - 2 weeks", {"start": "2026-11-28"}, "2026-11-14"),
@@ -188,8 +188,8 @@ def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) ->
         make()
 
 
-@pytest.mark.parametrize(
-    ("relations", "right", "wrong", "strength"),
+@all_rows(
+    "relations, right, wrong, strength",
     [
         (["t > start"], "2026-11-29", "2026-11-28", "constrained"),
         (["t >= start", "t <= start + 1 month"], "2026-12-28", "2026-12-29", "constrained"),
@@ -219,8 +219,8 @@ def test_what_is_no_date_never_passes(check: BuiltCheck) -> None:
         assert (found.outcome, found.retry) == ("undecided", False)
 
 
-@pytest.mark.parametrize(
-    ("expression", "values"),
+@all_rows(
+    "expression, values",
     [
         *(("9999-12-31 + 1 day", {}), ("9999-12-31 + 1 month", {}), ("0001-01-01 - 1 year", {})),
         *(("9999-12-31 + 5 working days", {}), ("start + n days", {"start": "2026-01-01", "n": Fraction(1, 2)})),
@@ -243,8 +243,8 @@ def test_a_claim_that_takes_a_date_out_of_range_is_undecided() -> None:
     assert (lost.outcome, lost.retry) == ("undecided", False)
 
 
-@pytest.mark.parametrize(
-    ("options", "days"),
+@all_rows(
+    "options, days",
     [
         ({}, 7),
         ({"inclusive": True}, 8),
@@ -297,8 +297,8 @@ def test_no_other_date_passes(right: date, claimed: date) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("check", "type", "right", "wrong"),
+@all_rows(
+    "check, type, right, wrong",
     [
         (DurationIs("90 minutes"), "text", ["1 h 30 min", "PT1H30M", "1.5 hours"], ["91 minutes", "1 h 3 min"]),
         (DurationIs("setup + 30 minutes"), "text", ["1 hour 15 min"], ["1 hour 16 min"]),
@@ -320,7 +320,7 @@ def test_a_tolerance_is_recorded() -> None:
     assert "within 60 s" in judge(DurationIs("90 min", within="1 min"), "91 min", type="text").reason
 
 
-@pytest.mark.parametrize("claimed", [ERROR, "90", "3 months", "5 m", ""])
+@all_rows("claimed", [ERROR, "90", "3 months", "5 m", ""])
 def test_what_is_no_duration_never_passes(claimed: str) -> None:
     """A claim that is no duration fails as malformed, and a variable that holds none is undecided."""
     found = judge(DurationIs("90 min"), claimed, type="text")
@@ -329,8 +329,8 @@ def test_what_is_no_duration_never_passes(claimed: str) -> None:
     assert (lost.outcome, lost.retry) == ("undecided", False)
 
 
-@pytest.mark.parametrize(
-    ("check", "type"),
+@all_rows(
+    "check, type",
     [
         *((DateIs("start"), "integer"), (DateIs("t"), "text"), (DateIs("unread"), "text")),
         *((DateHolds("start < unread"), "text"), (DateHolds("start < 2026-01-01"), "text")),
@@ -388,8 +388,8 @@ def test_a_date_verifies_a_step_of_words() -> None:
     assert (wrong.status, wrong.answer) == ("abstained", None)
 
 
-@pytest.mark.parametrize("written", ["3000%", "$30", "30 EUR"])
-@pytest.mark.parametrize(
+@all_rows("written", ["3000%", "$30", "30 EUR"])
+@all_rows(
     "check",
     [DaysBetween("2026-11-01", "2026-12-01"), DurationIs("30 minutes", unit="minute"), DurationIs("30 h", unit="hour")],
 )

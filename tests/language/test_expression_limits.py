@@ -27,8 +27,8 @@ def refused(text: str) -> ExpressionError:
     return caught.value
 
 
-@pytest.mark.parametrize(("sign", "value"), [*((s, 14) for s in "×·⋅∗*"), *((s, Fraction(7, 2)) for s in "÷∕/")])
-@pytest.mark.parametrize("blank", ["", " ", "\u00a0", "\u202f", "\u2009", "\n", "\t"])
+@all_rows("sign, value", [*((s, 14) for s in "×·⋅∗*"), *((s, Fraction(7, 2)) for s in "÷∕/")])
+@all_rows("blank", ["", " ", "\u00a0", "\u202f", "\u2009", "\n", "\t"])
 def test_signs_of_multiplication_and_division(sign: str, value: Exact, blank: str) -> None:
     """All usual signs of multiplication and division are read, with any blank or none around them."""
     assert worth(f"x{blank}{sign}{blank}y") == value
@@ -82,7 +82,7 @@ def test_digits_are_grouped_outside_of_calls(text: str, value: Exact) -> None:
     assert worth(text) == value
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         "max(1,200)", "max (1,200)", "max((1,200), 3)", "max(3, (1,200))", "abs(min(1, 2) + 1,200)",
@@ -181,8 +181,8 @@ def test_the_limits_of_the_language() -> None:
 D = MAX_LITERAL_DIGITS
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@all_rows(
+    "text, value",
     [
         *(("9" * D, 10**D - 1), ("0" * D + "5", 5), ("0" * (2 * D - 1) + "5", 5), ("5." + "0" * (2 * D - 1), 5)),
         *((f"1e{D - 1}", 10 ** (D - 1)), (f"1e-{D - 1}", Fraction(1, 10 ** (D - 1)))),
@@ -191,7 +191,6 @@ D = MAX_LITERAL_DIGITS
         *(("12.5E-1", Fraction(5, 4)), ("12.50e+1", 125), ("0.05e2", 5), ("1.e2", 100), (".5e1", 5)),
         *(("1e000002", 100), ("0e9", 0)),
     ],
-    ids=lambda each: str(each)[:20],
 )
 def test_numbers_up_to_the_limit_are_read(text: str, value: Exact) -> None:
     """A number that has at most a thousand digits when it is written out is read exactly."""
@@ -200,13 +199,12 @@ def test_numbers_up_to_the_limit_are_read(text: str, value: Exact) -> None:
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         "9" * (D + 1), "0" * 2 * D + "5", "5." + "0" * 2 * D, f"1e{D}", f"1e-{D}", "0." + "1" * D, "1e0000002",
         "1" * 500 + "." + "1" * 501, "1e999999", "1e-9999999", "12e999", "0.01e-998",
     ],
-    ids=lambda each: str(each)[:20],
 )  # fmt: skip
 def test_longer_numbers_are_refused(text: str) -> None:
     """A number with more digits, or an absurd exponent, is refused where it stands."""

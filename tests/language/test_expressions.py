@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from properties import examples
 from tables import all_rows
 
-from stepguard.errors import EvaluationError, ExpressionError, InexactError, TooLargeError, UndefinedError
+from stepguard.errors import EvaluationError, ExpressionError, TooLargeError, UndefinedError
 from stepguard.language.digits import Exact, exact
 from stepguard.language.evaluation import MAX_BITS, evaluate
 from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, parse_expression
@@ -98,38 +98,11 @@ def test_refuses_what_is_not_in_the_language(text: str, reason: str) -> None:
     assert len(str(refused.value)) < 250
 
 
-@pytest.mark.parametrize("text", TOO_LARGE, ids=lambda each: each[:30])
+@all_rows("text", TOO_LARGE)
 def test_too_large_a_result_is_not_computed(text: str) -> None:
     """Where a result or the work would be too large, evaluation stops before it."""
     with pytest.raises(TooLargeError):
         evaluate(parse_expression(text), {})
-
-
-@pytest.mark.parametrize(
-    "text", ["1/(3-3)", "1 // 0", "5 % 0", "0^0", "0^-1", "sqrt(-1)", "1/0 - 1/0", "0 * (1/0)", "max(1, 1/0)"]
-)
-def test_undefined(text: str) -> None:
-    """Division by zero and its kin have no value."""
-    with pytest.raises(UndefinedError):
-        evaluate(parse_expression(text), {})
-
-
-@pytest.mark.parametrize("text", ["sqrt(2)", "2^(1/2)", "2^0.5", "word + 1", "yes * 2", "(1 < 2) + 1", "-yes"])
-def test_inexact(text: str) -> None:
-    """An irrational value, or an operand that is no number, is not computed with."""
-    with pytest.raises(InexactError):
-        evaluate(parse_expression(text), STATE)
-
-
-def test_a_missing_variable_is_named() -> None:
-    """A variable without value is a KeyError that names it."""
-    with pytest.raises(KeyError, match="missing"):
-        evaluate(parse_expression("missing + 1"), {})
-
-
-def test_a_plain_copy_may_be_of_any_type() -> None:
-    """A name alone is worth its variable, text included."""
-    assert evaluate(parse_expression("word"), STATE) == "hello"
 
 
 @pytest.mark.parametrize("terms", [5000])
@@ -139,12 +112,6 @@ def test_long_flat_chains(terms: int) -> None:
     assert evaluate(tree, {}) == terms
     assert parse_expression(format_expression(tree)) == tree
     assert names_in(tree) == ()
-
-
-def test_many_numbers_of_usual_size_are_not_too_much_work() -> None:
-    """The limit on work does not stop a long sum of thirty-digit numbers, or one of two thousand-digit numbers."""
-    assert evaluate(parse_expression("+".join(["x"] * 5000)), {"x": 10**30}) == 5000 * 10**30
-    assert evaluate(parse_expression("x + x"), {"x": 10**1000 - 1}) == 2 * 10**1000 - 2
 
 
 def test_commas_among_arguments_separate_where_asked() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from decimal import Decimal
 from fractions import Fraction
 
@@ -35,15 +34,6 @@ READ: list[tuple[str, Exact]] = [
 ]
 """What is written, and the number it is."""
 
-WITH_UNIT: list[tuple[str, Exact, str]] = [
-    *(("28%", Fraction(7, 25), "%"), ("28 %", Fraction(7, 25), "%"), ("28\\%", Fraction(7, 25), "%")),
-    *(("28 percent", Fraction(7, 25), "%"), ("0.5%", Fraction(1, 200), "%"), ("100%", 1, "%"), ("$18", 18, "$")),
-    *(("-$18", -18, "$"), ("$-18", -18, "$"), ("\\$18", 18, "$"), ("**$18.50**", Fraction(37, 2), "$")),
-    *(("US$18", 18, "USD"), ("€18.00", 18, "EUR"), ("18 €", 18, "EUR"), ("18 USD", 18, "USD"), ("USD 18", 18, "USD")),
-    *(("£1,250", 1250, "GBP"), ("18 dollars", 18, "$"), ("$18.00 USD", 18, "USD"), ("-$18 CAD", -18, "CAD")),
-    *(("USD $18", 18, "USD"), ("US$18 dollars", 18, "USD"), ("€18 EUR", 18, "EUR"), ("¥18 CNY", 18, "CNY")),
-]
-
 REFUSED: list[tuple[str, str]] = [
     *(("", "empty"), ("   ", "empty"), ("$", "empty"), ("%", "empty"), ("€18 USD", "two units, EUR and USD")),
     *(("€18 %", "two units"), ("18 USD USD USD", "single"), ("$$18", "single"), ("-", "not a number")),
@@ -74,13 +64,6 @@ def test_reads_exactly(text: str, value: Exact) -> None:
     assert type(numeral.value) is type(value)
 
 
-@all_rows("text, value, unit", WITH_UNIT)
-def test_reads_the_unit_apart(text: str, value: Exact, unit: str) -> None:
-    """A percent sign divides by 100, a currency does not change the number, and both are reported."""
-    numeral = read_numeral(text)
-    assert (numeral.value, numeral.unit) == (value, unit)
-
-
 @all_rows("text, reason", REFUSED)
 def test_refuses_with_a_reason(text: str, reason: str) -> None:
     """What is no number, or has two usual readings, is refused and the reason says why."""
@@ -88,59 +71,6 @@ def test_refuses_with_a_reason(text: str, reason: str) -> None:
         read_numeral(text)
     assert reason in refused.value.reason
     assert len(str(refused.value)) < 250
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("2,34", Fraction(234, 100)),
-        ("1.234,56", Fraction(123456, 100)),
-        ("1,234", Fraction(1234, 1000)),
-        ("1.234", 1234),
-        (",5", Fraction(1, 2)),
-        ("0,123", Fraction(123, 1000)),
-    ],
-)
-def test_decimal_comma_where_it_is_configured(text: str, value: Exact) -> None:
-    """With a decimal comma configured the point groups thousands."""
-    assert read_numeral(text, decimal=",").value == value
-
-
-@pytest.mark.parametrize("text", ["0.123", "2.34", ".5", "1,234,567", "1,5.000"])
-def test_decimal_point_under_a_decimal_comma(text: str) -> None:
-    """With a decimal comma configured a decimal point is refused, not guessed."""
-    with pytest.raises(ValueRefused):
-        read_numeral(text, decimal=",")
-
-
-def test_reads_up_to_the_limit() -> None:
-    """A number of exactly the greatest length, or with the greatest exponent, is read."""
-    assert read_numeral("9" * MAX_DIGITS).value == 10**MAX_DIGITS - 1
-    assert read_numeral("1e1000").value == read_numeral("10^+1000").value == 10**MAX_DIGITS
-    assert read_numeral("1e-1000").value == Fraction(1, 10**MAX_DIGITS)
-
-
-@all_rows("char", "¼½¾⅐⅑⅒⅓⅔⅕⅖⅗⅘⅙⅚⅛⅜⅝⅞")
-def test_a_fraction_in_one_character_is_what_unicode_says(char: str) -> None:
-    """Every such fraction, alone or behind a whole number, has its exact value."""
-    value = Fraction(unicodedata.numeric(char)).limit_denominator(10)
-    assert read_numeral(char).value == value
-    assert read_numeral(f"-2{char}").value == -2 - value
-
-
-@pytest.mark.parametrize(
-    ("number", "text"),
-    [
-        *((0, "0"), (-120, "-120"), (Fraction(5, 1), "5"), (Fraction(1, 2), "0.5"), (Fraction(-1, 2), "-0.5")),
-        *((Fraction(1, 4), "0.25"), (Fraction(1, 5), "0.2"), (Fraction(1, 25), "0.04")),
-        *((Fraction(-123, 100), "-1.23"), (Fraction(1001, 8), "125.125"), (Fraction(1, 3), "1/3")),
-        *((Fraction(-7, 6), "-7/6"), (Fraction(1, 10**999), "0." + "0" * 998 + "1")),
-        *((Fraction(1, 10**1000), "1/1" + "0" * 1000), (Fraction(1, 10**1001), "1/1" + "0" * 1001)),
-    ],
-)
-def test_an_exact_number_is_shown_in_its_shortest_text(number: Exact, text: str) -> None:
-    """Digits, a decimal without surplus zeros, or a fraction where no decimal of readable length is exact."""
-    assert format_exact(number) == text
 
 
 exact_numbers = st.one_of(

@@ -44,7 +44,7 @@ def test_decodes_at_an_offset() -> None:
     assert end == 13
 
 
-@pytest.mark.parametrize("text", ["7", "-0", "1.50", "1e400", "9007199254740993"])
+@all_rows("text", ["7", "-0", "1.50", "1e400", "9007199254740993"])
 def test_a_number_keeps_its_digits(text: str) -> None:
     """A number is the text that was written, told apart from a string by its class."""
     value = decode(text)
@@ -52,7 +52,7 @@ def test_a_number_keeps_its_digits(text: str) -> None:
     assert type(value) is JsonNumber
 
 
-@pytest.mark.parametrize("text", ["NaN", "Infinity", "[-Infinity]", "", "x", "{} {}", '{"a": 1,}', "{'a': 1}", "[1"])
+@all_rows("text", ["NaN", "Infinity", "[-Infinity]", "", "x", "{} {}", '{"a": 1,}', "{'a': 1}", "[1"])
 def test_what_is_no_json_is_refused(text: str) -> None:
     """Constants that JSON does not have, more than one document and every mistake are refused."""
     with pytest.raises(ValueError):  # noqa: PT011 - each has words of its own
@@ -68,8 +68,8 @@ def test_too_deep_nesting_is_refused(text: str) -> None:
         decode_at(f"so: {text}", 4)
 
 
-@pytest.mark.parametrize(
-    ("text", "repeated"),
+@all_rows(
+    "text, repeated",
     [
         ("{}", set()),
         ('{"a": 1, "b": 1}', set()),

@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard.language.struck_text import JOINT, struck_spans, without_struck
 from stepguard.language.unseen import without_unseen
@@ -38,9 +39,7 @@ def test_characters_with_a_stroke_through_them_are_struck(stroke: str) -> None:
     assert without_struck("a =\u0338 b") == "a =\u0338 b"
 
 
-@pytest.mark.parametrize(
-    "opening", ["~~", "<s>", "<del>", "<!--", r"\sout{", "[deleted:", "{--", "<p hidden>", "[s]", "~~ a ~~ ~~"]
-)
+@all_rows("opening", ["~~", "<s>", "<del>", "<!--", r"\sout{", "[deleted:", "{--", "<p hidden>", "[s]", "~~ a ~~ ~~"])
 def test_a_mark_that_is_not_closed_strikes_what_follows(opening: str) -> None:
     """How far an unclosed mark reaches nobody can say, so that nothing behind it counts."""
     text = f"Price: 60.00 {opening}80.00 70.00"
@@ -48,7 +47,7 @@ def test_a_mark_that_is_not_closed_strikes_what_follows(opening: str) -> None:
     assert not struck_spans(text)[-1].closed
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     ["~5 to ~6", "5~6 and 7~8", "~~~\ncode\n~~~", "a < b > c", "<b>5</b>", "[5] (6) {7}", "x -- y", "~/a ~/b", "<i>5"],
 )

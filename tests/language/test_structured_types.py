@@ -108,8 +108,8 @@ def test_what_could_be_read_in_two_ways_or_none_is_refused(kind: str, text: str,
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("change", "reason"),
+@all_rows(
+    "change, reason",
     [
         ({"amount": None}, "found null"),
         ({"amount": "12.505"}, "[0].amount: 12.505 has more than 2 decimal places"),
@@ -260,8 +260,8 @@ class _Empty(BaseModel):
     pass
 
 
-@pytest.mark.parametrize(
-    ("annotation", "reason"),
+@all_rows(
+    "annotation, reason",
     [
         (_Tree, "_Tree.inner: _Tree contains itself"),
         (_Event, "_Event.at: a datetime is a date and a time"),
@@ -280,8 +280,8 @@ def test_an_annotation_that_no_value_can_have_is_refused_by_name(annotation: Any
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "given", "reason"),
+@all_rows(
+    "kind, given, reason",
     [
         *(("date", datetime(2026, 1, 31, tzinfo=UTC), "give its .date()"), ("date", 20260131, "found int")),
         *(("time", time(14, 30, tzinfo=UTC), "no time zone"), ("duration", 90, "found int")),
@@ -297,8 +297,8 @@ def test_what_a_caller_gives_is_taken_for_what_it_is(kind: str, given: Any, reas
     assert reason in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("kind", "value"),
+@all_rows(
+    "kind, value",
     [("date", "2026-01-31"), ("number", date(2026, 1, 31)), ("list of text", "a"), ("quantity(kg)", 5), ("text", ())],
 )
 def test_a_value_of_another_kind_is_not_converted(kind: str, value: Any) -> None:
@@ -314,7 +314,7 @@ def test_an_amount_is_converted_to_the_unit_of_its_type() -> None:
     assert parse("quantity(kg, 1)").write(parse("quantity(kg, 1)").convert(grams)) == "1.2 kg"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     ["list", "list of", "record", "quantity", "quantity()", "quantity(foo)", "quantity(kg,)", "date(2)", "list of Item",
      "list of " * 12 + "text", 'quantity("kg")'],

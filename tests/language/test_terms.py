@@ -52,7 +52,7 @@ def test_an_expression_comes_to_what_an_interpreter_of_its_own_says(meaning: Mea
     event(kind.kind)
 
 
-@pytest.mark.parametrize("text", ["-7 // 2", "7 % -3", "2^-3", "round(5/3, 2)", "x + 10% * y", "max(x, y) - min(x, y)"])
+@all_rows("text", ["-7 // 2", "7 % -3", "2^-3", "round(5/3, 2)", "x + 10% * y", "max(x, y) - min(x, y)"])
 def test_arithmetic_is_that_of_the_core(text: str) -> None:
     """An expression without operands has the value that it always had."""
     tree = parse_expression(text)
@@ -68,8 +68,8 @@ def plus(left: Expression, right: Expression, sign: str = "+") -> Expression:
     return Chain((left, right), (sign,))
 
 
-@pytest.mark.parametrize(
-    ("text", "value"),
+@all_rows(
+    "text, value",
     [
         ("2026-01-31", date(2026, 1, 31)),
         ("14:30", time(14, 30)),
@@ -92,8 +92,8 @@ def test_a_value_in_an_expression_is_what_it_says(text: str, value: Value) -> No
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("left", "sign", "right", "expected"),
+@all_rows(
+    "left, sign, right, expected",
     [
         ("2026-01-31", "+", "1 month", date(2026, 2, 28)),
         ("2024-02-29", "-", "1 year", date(2023, 2, 28)),
@@ -239,8 +239,8 @@ def test_the_type_of_an_expression_is_known_before(tree: Expression, kind: str) 
     assert str(type_of(tree, KINDS, FEES)) == kind
 
 
-@pytest.mark.parametrize(
-    ("tree", "reason"),
+@all_rows(
+    "tree, reason",
     [
         (Item(name("paid"), (Negate(Number(1)),)), "counted from 0; the last one is `paid[count of paid - 1]`"),
         (Item(name("paid"), (Number(2),)), "the list paid has no item 2: it has 2, counted from 0"),
@@ -365,8 +365,8 @@ def test_a_table_is_looked_up_by_keys_ranges_and_otherwise() -> None:
     assert Table("fee", dict(fee.keys), fee.value, fee.rows) == fee
 
 
-@pytest.mark.parametrize(
-    ("given", "reason"),
+@all_rows(
+    "given, reason",
     [
         ([("0 to 5 kg", "a", 1), ("5 to 9 kg", "a", 2)], "'0 to 5 kg' and '5 to 9 kg' have keys in common"),
         ([("0 to 5 kg", "a", 1), ("3 kg", "a", 2)], "is in a range, too"),

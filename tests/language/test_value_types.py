@@ -93,7 +93,7 @@ def test_a_type_that_cannot_work_is_refused(text: str, says: str) -> None:
     assert refused.value.option in ("type", "within")
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "parts",
     [
         *({"kind": "fraction"}, {"kind": "integer", "places": 2}, {"kind": "integer", "rounding": "up"}),
@@ -110,7 +110,7 @@ def test_parts_that_do_not_go_together_are_refused(parts: dict[str, object]) -> 
         ValueType(**parts)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("amount", [0.5, float("nan"), True, "0.1", Decimal("0.1")])
+@all_rows("amount", [0.5, float("nan"), True, "0.1", Decimal("0.1")])
 def test_a_tolerance_is_an_exact_number(amount: object) -> None:
     """A tolerance made from a float, which is not what it seems to be, is refused."""
     with pytest.raises(ConfigError):
@@ -226,8 +226,8 @@ def test_accepts_what_a_caller_gives(type_: str, given_: object, value: Value) -
     assert type(found) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("type_", "given_", "says"),
+@all_rows(
+    "type_, given_, says",
     [
         *(("percent", "5", "without its sign"), ("percent", 5, "as text such as '5%'")),
         *(("percent", 0.05, "as text such as '5%'"), ("percent", Fraction(1, 20), "as text such as '5%'")),
@@ -255,8 +255,8 @@ def test_what_was_refused_can_be_printed() -> None:
 # What is accepted of a model
 
 
-@pytest.mark.parametrize(
-    ("claim", "found"),
+@all_rows(
+    "claim, found",
     [
         *(("22.8 / 120 = 19%", "ok"), ("22.8 / 120 = 0.19 = 19%", "ok"), ("22.8 / 120 * 100 = 19", "ok")),
         *(("(22.8 / 120) * 100 = 19%", "ok"), ("100 * 22.8 / 120 = 19%", "ok")),
@@ -298,8 +298,8 @@ def test_the_wrong_rounding_mode_of_a_percentage_is_named() -> None:
     assert "rounding mode" in str(result.problem)
 
 
-@pytest.mark.parametrize(
-    ("claim", "found"),
+@all_rows(
+    "claim, found",
     [
         *(("50 * 0.1 = 5", "ok"), ("50 * 10% = 5", "ok"), ("50 * 10 % = 5", "ok"), (r"50 \times 10\% = 5", "ok")),
         *(("10% of 50 = 5", "ok"), ("$50 * 10% = $5", "ok"), ("50 * 10% = 10% * 50 = 5", "ok")),
@@ -315,8 +315,8 @@ def test_working_may_hold_percentages(claim: str, found: str) -> None:
     assert kind(result) == found
 
 
-@pytest.mark.parametrize(
-    ("step", "claim", "found"),
+@all_rows(
+    "step, claim, found",
     [
         *(("t1: percent = p + q", "5% + 12.5% = 17.5%", "ok"), ("t1: percent = p - q", "5% - 12.5% = -7.5%", "ok")),
         ("t1: percent = p - q", "0.05 - 0.125 = -0.075 = -7.5%", "ok"),
@@ -386,8 +386,8 @@ def test_without_a_tolerance_values_are_exact() -> None:
     assert kind(run("t1: decimal(6) = x / 3", "1 / 3 = 0.33", x=1)) == "wrong_value"
 
 
-@pytest.mark.parametrize(
-    ("expression", "value"),
+@all_rows(
+    "expression, value",
     [("-7 // 2", "-4"), ("-7 % 3", "2"), ("-7 mod 3", "2"), ("7 mod -3", "-2"), ("trunc(-7 / 2)", "-3"),
      ("-7 - 3 * trunc(-7 / 3)", "-1")],
 )  # fmt: skip
@@ -468,8 +468,8 @@ def test_a_sum_is_no_option() -> None:
 # What is asked and shown
 
 
-@pytest.mark.parametrize(
-    ("type_", "asked"),
+@all_rows(
+    "type_, asked",
     [
         ("percent", "t1 = x / 4, as a percentage "),
         ("percent(1)", "t1 = x / 4, as a percentage, rounded to 1 decimal place "),

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from tables import all_rows
 
 from stepguard.errors import ConfigError, InexactError, ValueRefused
 from stepguard.language.value_types import ValueType
@@ -19,8 +20,8 @@ from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, s
 MODES: list[Rounding] = ["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
 
 
-@pytest.mark.parametrize(
-    ("type_", "text", "value"),
+@all_rows(
+    "type_, text, value",
     [
         *(("integer", "130,000", 130000), ("integer", "2.0", 2), ("integer", "€18.00", 18), ("number", "2.0", 2)),
         *(("number", "0.5", Fraction(1, 2)), ("number", "28%", Fraction(7, 25))),
@@ -50,8 +51,8 @@ def test_refuses_what_is_no_value_of_the_type(type_: str, text: str) -> None:
         ValueType.parse(type_).read(text)
 
 
-@pytest.mark.parametrize(
-    ("type_", "given_", "value"),
+@all_rows(
+    "type_, given_, value",
     [
         *(("number", 0.1, Fraction(1, 10)), ("number", 2.0, 2), ("number", Decimal("0.30"), Fraction(3, 10))),
         ("number", Decimal("0.12345678901234567890"), Fraction(1234567890123456789, 10**19)),
@@ -77,8 +78,8 @@ def test_a_float_is_read_as_its_number() -> None:
     assert ValueType.parse("number").accept(Celsius(0.5)) == Fraction(1, 2)
 
 
-@pytest.mark.parametrize(
-    ("type_", "given_"),
+@all_rows(
+    "type_, given_",
     [
         *(("number", True), ("number", None), ("number", 1j), ("number", math.nan), ("number", math.inf)),
         *(("number", Decimal("NaN")), ("number", Decimal("1E+5000")), ("number", 10**1000)),
@@ -86,7 +87,6 @@ def test_a_float_is_read_as_its_number() -> None:
         *(("integer", 2.5), ("integer", Fraction(1, 3)), ("decimal(2)", Decimal("2.675"))),
         ("decimal(2)", Fraction(1, 3)),
     ],
-    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
 )
 def test_does_not_accept_what_would_have_to_be_guessed(type_: str, given_: object) -> None:
     """A value of another kind, one that is not finite, too long or would be rounded, is refused."""
@@ -94,7 +94,7 @@ def test_does_not_accept_what_would_have_to_be_guessed(type_: str, given_: objec
         ValueType.parse(type_).accept(given_)
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     ["", "int", "decimal", "decimal()", "decimal(-1)", "decimal(101)", "decimal(2, nearest)", "integer(2)", "text(1)",
      "number; drop", "decimal(" + "9" * 5000 + ")"],
@@ -105,7 +105,7 @@ def test_refuses_what_is_no_type(text: str) -> None:
         ValueType.parse(text)
 
 
-@pytest.mark.parametrize("text", ["number", "integer", "boolean", "text", *(f"decimal(3, {each})" for each in MODES)])
+@all_rows("text", ["number", "integer", "boolean", "text", *(f"decimal(3, {each})" for each in MODES)])
 def test_a_type_prints_as_it_is_written(text: str) -> None:
     """Printing a type gives the text that is parsed to it."""
     assert str(ValueType.parse(text)) == text
@@ -117,8 +117,8 @@ def test_half_up_is_the_default_mode() -> None:
     assert ValueType.parse("decimal(2)") == ValueType.parse("decimal(2, half_up)")
 
 
-@pytest.mark.parametrize(
-    ("value", "places", "mode", "rounded"),
+@all_rows(
+    "value, places, mode, rounded",
     [
         *(("2.675", 2, "half_up", "2.68"), ("2.675", 2, "half_down", "2.67"), ("2.5", 0, "half_up", "3")),
         *(("2.5", 0, "half_even", "2"), ("-2.5", 0, "half_up", "-3"), ("-2.5", 0, "half_down", "-2")),
@@ -156,8 +156,8 @@ def test_a_decimal_that_does_not_fit_is_never_rounded_silently() -> None:
         to_decimal(Fraction(1, 3), 5)
 
 
-@pytest.mark.parametrize(
-    ("value", "places", "text"),
+@all_rows(
+    "value, places, text",
     [
         (0, 2, "0.00"),
         (Fraction(1, 100), 2, "0.01"),
@@ -183,8 +183,8 @@ def test_a_value_is_shown_as_a_reader_expects_it(value: Value, text: str) -> Non
     assert show_value(value) == text
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
+@all_rows(
+    "value, number",
     [(Decimal("2.50"), Fraction(5, 2)), (Decimal("4.00"), 4), (7, 7), (Fraction(1, 3), Fraction(1, 3)), (True, True)],
 )
 def test_expressions_compute_with_exact_numbers(value: Value, number: int | Fraction) -> None:
@@ -194,9 +194,7 @@ def test_expressions_compute_with_exact_numbers(value: Value, number: int | Frac
     assert type(found) is type(number)
 
 
-@pytest.mark.parametrize(
-    ("type_", "value"), [("integer", Fraction(1, 2)), ("boolean", 1), ("number", True), ("text", 1), ("number", "1")]
-)
+@all_rows("type_, value", [("integer", Fraction(1, 2)), ("boolean", 1), ("number", True), ("text", 1), ("number", "1")])
 def test_converts_only_values_of_its_kind(type_: str, value: int | Fraction | bool | str) -> None:
     """A truth value is no number, a number no truth value, half no integer."""
     with pytest.raises(InexactError):

@@ -142,7 +142,7 @@ def test_whatever_is_listed_is_held_against_the_records(tmp_path: Path) -> None:
     assert len(missed) <= 2  # of a policy, which has neither
 
 
-@pytest.mark.parametrize("seed", [*range(24), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(24, 200))])
+@pytest.mark.parametrize("seed", [*range(6), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(6, 200))])
 def test_an_altered_record_is_named_and_breaks_nothing(tmp_path: Path, seed: int) -> None:
     """Whatever stands in a record, verifying, drawing and going on end with a result or an error that is ours."""
     path, chance = tmp_path / "runs.db", random.Random(seed)

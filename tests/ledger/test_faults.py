@@ -396,6 +396,7 @@ def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.Mon
     assert (covered[0], loops) == (int(ledger.head().partition(":")[0]), [0])
 
 
+@pytest.mark.slow
 def test_a_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What two write in turn comes into the file, also where somebody reads an earlier state for a while."""
     monkeypatch.setattr("stepguard.ledger.sqlite_file._LONG", 100_000)

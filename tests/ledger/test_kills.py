@@ -12,6 +12,7 @@ import pytest
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "ledger_kills.py"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="processes are forked")
 @pytest.mark.parametrize("kills", [4, pytest.param(20, marks=pytest.mark.slow)])
 def test_killed_processes_lose_nothing(kills: int) -> None:

@@ -140,7 +140,7 @@ NOTED = [
 ]
 
 
-@pytest.mark.parametrize("body", MISTAKES)
+@all_rows("body", MISTAKES)
 def test_what_cannot_hold_or_cannot_be_broken_is_a_mistake(body: str) -> None:
     """Lines that contradict one another, that say nothing, or that others leave no room for are named."""
     with pytest.raises(PolicyError) as raised:

@@ -22,7 +22,7 @@ def gate_times(monkeypatch: pytest.MonkeyPatch) -> Any:
     del sys.modules["gate_times"]
 
 
-@pytest.mark.parametrize(("agents", "kept"), [(100, False), (25, True)])
+@pytest.mark.parametrize(("agents", "kept"), [pytest.param(100, False, marks=pytest.mark.slow), (25, True)])
 def test_an_agent_among_many_is_judged_as_it_is_alone(gate_times: Any, tmp_path: Path, agents: int, kept: bool) -> None:
     """From 16 threads, mixed, in memory or over one ledger, every decision and key is that of the agent alone."""
     with Ledger(tmp_path / "agents.db") as ledger:

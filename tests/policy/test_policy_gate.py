@@ -367,7 +367,7 @@ WITHOUT_WORDS = [
 ]
 
 
-@pytest.mark.parametrize(("demand", "words"), WITHOUT_WORDS)
+@all_rows("demand, words", WITHOUT_WORDS)
 def test_a_demand_without_words_names_its_rule_what_is_missing_and_what_comes_first(demand: str, words: str) -> None:
     """In words of its own, which hold no value and no condition on what only the host knows."""
     desk = Desk(WORDLESS.format(demand=demand))

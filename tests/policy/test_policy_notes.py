@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tables import all_rows
 
 from stepguard import Policy
 from stepguard.cli import main
@@ -51,7 +52,7 @@ KEPT = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "line", "name"), NOTED)
+@all_rows("body, line, name", NOTED)
 def test_a_sum_that_a_negative_amount_would_lower_is_noted(body: str, line: int, name: str) -> None:
     """With its line, the argument and the remedy; a condition that counts only now and then does not help."""
     (note,) = Policy.parse(f"{HEAD}before pay:\n{body}").notes
@@ -59,7 +60,7 @@ def test_a_sum_that_a_negative_amount_would_lower_is_noted(body: str, line: int,
     assert f"no rule of pay keeps {name} from being negative" in note.text
 
 
-@pytest.mark.parametrize("body", KEPT)
+@all_rows("body", KEPT)
 def test_a_sum_of_amounts_that_are_kept_from_being_negative_is_not(body: str) -> None:
     """However the rule says it."""
     assert Policy.parse(f"{HEAD}before pay:\n{body}").notes == ()
@@ -85,7 +86,7 @@ def test_results_of_tools_are_added_up_as_they_are() -> None:
     assert Policy.parse(text).notes == ()
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "demand",
     [
         "require true", "refuse if false", "require 1 < 2", 'require "a" == "a"', "require amount > 0 unless false",

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Policy
 from stepguard.cli import main
@@ -73,7 +74,7 @@ READ = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "demand"), READ)
+@all_rows("text, demand", READ)
 def test_a_sentence_that_can_be_read_in_one_way_is_a_rule(text: str, demand: str) -> None:
     """With the sentence as its words, and its line; the draft is a policy."""
     draft = drafted(text)
@@ -109,7 +110,7 @@ UNREAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("text", UNREAD)
+@all_rows("text", UNREAD)
 def test_everything_else_is_listed(text: str) -> None:
     """With its line and why; no rule comes of it, not even a part of one."""
     draft = drafted(text)
@@ -155,7 +156,7 @@ NARROWED = [
 ]
 
 
-@pytest.mark.parametrize("text", NARROWED)
+@all_rows("text", NARROWED)
 def test_what_may_be_narrowed_by_what_is_around_it_is_only_proposed(text: str) -> None:
     """As a comment that a person uncomments; a first heading is a title, and narrows nothing."""
     draft = drafted(text)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from policy_harness import ORDER, SHOP
+from tables import all_rows
 
 from stepguard import Policy
 from stepguard.cli import main
@@ -219,7 +220,7 @@ WRONG = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "words"), WRONG)
+@all_rows("text, words", WRONG)
 def test_what_cannot_be_read_is_refused_by_name(text: list[str], words: str) -> None:
     """A call that was left out would be counted as none."""
     with pytest.raises(ConfigError) as caught:
@@ -286,8 +287,8 @@ def test_what_an_instrumented_agent_has_recorded_is_read(dropped: str) -> None:
 PAY = Policy.parse("tool pay(amount: number)\nbefore pay(amount):\n  require amount < 100\n")
 
 
-@pytest.mark.parametrize(
-    ("inner", "calls"),
+@all_rows(
+    "inner, calls",
     [({"amount": 1}, 1), ('{"amount": 1.0}', 1), ({"amount": 1, "memo": ""}, 1), ({"amount": 900}, 2), ("900", 2)],
 )
 def test_a_call_below_one_of_the_same_tool_is_the_same_where_nothing_differs(inner: Any, calls: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Requires
@@ -14,8 +15,8 @@ from stepguard.testing import SimulatedModel, Slips
 EUR_AND_USD = [Input("e", "money(EUR)"), Input("u", "money(USD)"), Input("rate")]
 
 
-@pytest.mark.parametrize(
-    ("expression", "type"),
+@all_rows(
+    "expression, type",
     [
         ("u + e", None),
         ("u - e", "money(USD)"),
@@ -52,8 +53,8 @@ def test_relations_of_a_check_do_not_mix_currencies(check: Holds | Requires) -> 
         assert made(fitting).steps[0].checks == (fitting,)
 
 
-@pytest.mark.parametrize(
-    ("expression", "type"),
+@all_rows(
+    "expression, type",
     [
         ("u * rate", "money(EUR)"),
         ("u * rate + e", "money(EUR)"),
@@ -104,8 +105,8 @@ IN_DOLLARS = (
 )
 
 
-@pytest.mark.parametrize("expression", IN_DOLLARS)
-@pytest.mark.parametrize("type", ["", ": decimal(2)"])
+@all_rows("expression", IN_DOLLARS)
+@all_rows("type", ["", ": decimal(2)"])
 def test_a_variable_without_a_currency_is_in_that_of_its_amounts(expression: str, type: str) -> None:
     """An amount that is copied, added up or only scaled stays in its currency, whatever the type of the step says."""
     start = f"{DECLARED}x{type} = {expression}\n"
@@ -116,7 +117,7 @@ def test_a_variable_without_a_currency_is_in_that_of_its_amounts(expression: str
         assert Procedure.parse(start + fitting).answer_type.numeric
 
 
-@pytest.mark.parametrize("expression", ["u * rate", "u / e", "u / u * e", "n * 2", "count of us", "u * e / u"])
+@all_rows("expression", ["u * rate", "u / e", "u / u * e", "n * 2", "count of us", "u * e / u"])
 def test_a_rate_or_a_quotient_takes_the_currency_away(expression: str) -> None:
     """What a number multiplies that may be a rate of exchange is in any currency."""
     assert Procedure.parse(f"{DECLARED}x = {expression}\ny = x + e").answer == "y"
@@ -138,7 +139,7 @@ def test_loops_branches_and_calls_keep_currencies() -> None:
         Procedure([ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")], inputs=EUR_AND_USD)
 
 
-@pytest.mark.parametrize("expression", ["e / 1 USD", "e / (2 USD)", "(e + 1 EUR) / 1 USD", "e % 5 USD", "e // 5 USD"])
+@all_rows("expression", ["e / 1 USD", "e / (2 USD)", "(e + 1 EUR) / 1 USD", "e % 5 USD", "e // 5 USD"])
 def test_a_currency_is_taken_off_amounts_in_it_alone(expression: str) -> None:
     """Euros have no number of dollars; a quotient of two amounts may be a rate of exchange."""
     text = "inputs: e: money(EUR), u: money(USD)\n"

@@ -108,7 +108,7 @@ REFUSED: dict[str, tuple[str, int, str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("text", "line", "message"), REFUSED.values(), ids=REFUSED)
+@all_rows("text, line, message", REFUSED.values())
 def test_a_slip_is_named_with_its_line_and_the_remedy(text: str, line: int, message: str) -> None:
     """What the grammar does not have is refused, and the message says what to write."""
     with pytest.raises(ProcedureError) as refused:
@@ -168,7 +168,7 @@ def test_a_line_is_read_as_it_is_written(text: str, statement: Statement) -> Non
     assert body_of(text) == (statement,)
 
 
-@pytest.mark.parametrize("change", [
+@all_rows("change", [
     lambda text: text.replace("\n", "\r\n"),
     lambda text: text.replace("\n", "\r"),
     lambda text: "\ufeff" + text,
@@ -200,7 +200,7 @@ TERMS: dict[str, Expression] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", TERMS)
+@all_rows("text", TERMS)
 def test_a_term_prints_as_what_reads_as_it(text: str) -> None:
     """Fields, items, aggregates, choices, lists, records, dates and amounts read and print to equal trees."""
     tree = parse_term(text)
@@ -212,9 +212,7 @@ def test_a_term_prints_as_what_reads_as_it(text: str) -> None:
         assert type(tree) is type(TERMS[text])
 
 
-@pytest.mark.parametrize(
-    "text", ["sum of a * b for a in c", "x.5", "a.b.", "{}", "a in b in c", "x if y", "[1,]", "a[]"]
-)
+@all_rows("text", ["sum of a * b for a in c", "x.5", "a.b.", "{}", "a in b in c", "x if y", "[1,]", "a[]"])
 def test_what_is_no_term_is_refused(text: str) -> None:
     """What could be read in two ways, or in none, is refused."""
     with pytest.raises(ExpressionError):

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, ids, start
+from tables import all_rows
 
 from stepguard import Procedure, Step, Usage
 from stepguard.core.verdicts import Claim
@@ -104,6 +105,7 @@ def _counting(length: int, **step: Any) -> Procedure:
     )
 
 
+@pytest.mark.slow
 def test_a_lazy_procedure_runs_with_flat_memory() -> None:
     """After many steps only the last values, steps and attempts are held."""
     hand = start(_counting(2_000, performer="code"), {"x": 0}, history=10)
@@ -114,8 +116,8 @@ def test_a_lazy_procedure_runs_with_flat_memory() -> None:
     assert len(result.values) <= 3
 
 
-@pytest.mark.parametrize("parallel", [1, 3])
-@pytest.mark.parametrize("mistake", ["look-back", "raises", "no step", "duplicate"])
+@all_rows("parallel", [1, 3])
+@all_rows("mistake", ["look-back", "raises", "no step", "duplicate"])
 def test_a_lazy_procedure_that_is_wrong_on_the_way_fails_at_that_step(mistake: str, parallel: int) -> None:
     """What stands before the broken step is carried out and kept; the step is named."""
 

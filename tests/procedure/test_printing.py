@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds
@@ -18,16 +19,14 @@ from stepguard.procedure.steps import Input, Performer, UnclearWords
 from stepguard.testing import SimulatedModel
 
 
-@pytest.mark.parametrize(
-    "name", ["E = mc2", "integer = x", 'say "so"', '"', "name: x", "a: b", "# 1", "naïve ✓", "a\x1fb"]
-)
+@all_rows("name", ["E = mc2", "integer = x", 'say "so"', '"', "name: x", "a: b", "# 1", "naïve ✓", "a\x1fb"])
 def test_any_line_may_be_a_name(name: str) -> None:
     """A procedure's name survives printing, whatever it looks like."""
     procedure = Procedure([Step("t", "1")], name=name)
     assert Procedure.parse(str(procedure)).name == name
 
 
-@pytest.mark.parametrize("name", ["", "  ", "a\nb", "a\rb", "a\u2028b"])
+@all_rows("name", ["", "  ", "a\nb", "a\rb", "a\u2028b"])
 def test_a_name_is_one_line(name: str) -> None:
     """A name that is empty or longer than a line is refused."""
     with pytest.raises(ProcedureError):
@@ -115,7 +114,7 @@ def test_any_text_is_a_procedure_or_is_refused(text: str) -> None:
     assert 1 <= line <= text.count("\n") + text.count("\r") + 1
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "written",
     [
         "Step('t', 'x + 1')",

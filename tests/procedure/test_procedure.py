@@ -112,7 +112,7 @@ def test_the_notation() -> None:
     assert Procedure.parse(str(procedure)) == procedure
 
 
-@pytest.mark.parametrize("change", [
+@all_rows("change", [
     lambda text: text.replace("\n", "\r\n"),
     lambda text: text.replace("\n", "\r"),
     lambda text: "\ufeff" + text,
@@ -151,8 +151,8 @@ def test_one_line_is_one_step(text: str, step: Step) -> None:
     assert Procedure.parse(str(procedure)) == procedure
 
 
-@pytest.mark.parametrize(
-    ("steps", "options"),
+@all_rows(
+    "steps, options",
     [
         ([], {}),
         ([Step("t", "q")], {}),
@@ -176,7 +176,7 @@ def test_a_procedure_that_cannot_be_right_is_refused(steps: Any, options: dict[s
         Procedure(steps, **options)
 
 
-@pytest.mark.parametrize("given_", [{}, {"x": 1, "q": 2}, {"x": True}, {"x": "2,34"}, {"x": None}])
+@all_rows("given_", [{}, {"x": 1, "q": 2}, {"x": True}, {"x": "2,34"}, {"x": None}])
 def test_inputs_that_do_not_fit_are_refused(given_: dict[str, object]) -> None:
     """Missing, unknown and unreadable inputs are named before any model is asked."""
     with pytest.raises(InputError) as refused:

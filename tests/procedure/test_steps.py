@@ -45,7 +45,7 @@ def test_a_step_that_cannot_be_right_is_refused(arguments: dict[str, object]) ->
         Step(**arguments)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "expression",
     ["1 + (x > 2)", "-(x > 2)", "min(x > 2, 3)", "max((x > 2))", "(x > 2) == (x > 3)", "(x > 2)^2", "2^(x > 2)"],
 )
@@ -98,8 +98,8 @@ def test_what_a_step_reads_follows_from_its_expression() -> None:
 WORDED = Step("a", instruction="Read it.")
 
 
-@pytest.mark.parametrize(
-    ("source", "step", "message"),
+@all_rows(
+    "source, step, message",
     [
         (WORDED, Step("t", "a * 2"), 'declare `a: number = "..."`'),
         (WORDED, Step("t", "a"), "`t: text` where it is not"),
@@ -129,8 +129,8 @@ def test_a_step_that_could_never_have_a_value_is_refused(source: Input | Step, s
     assert message in refused.value.message
 
 
-@pytest.mark.parametrize(
-    ("source", "target"),
+@all_rows(
+    "source, target",
     [("number", "decimal(2)"), ("percent", "integer"), ("text", "one_of(a, b)"), ("one_of(a, b)", "text"),
      ("one_of(a, b)", "one_of(b, c)"), ("boolean", "boolean")],
 )  # fmt: skip

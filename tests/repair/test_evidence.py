@@ -13,6 +13,7 @@ import pytest
 from evidence_harness import CLAUSE, POLICY, SIZES, FunctionModel, choice, reply, verdict
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure, Step
 from stepguard.backends import Request
@@ -311,7 +312,7 @@ APPLIES: list[tuple[Step, dict[str, Value], set[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("step", "values", "names"), APPLIES)
+@all_rows("step, values, names", APPLIES)
 def test_a_rung_is_used_where_it_applies(step: Step, values: dict[str, Value], names: set[str]) -> None:
     """Of two options none is left out, a record of one field is that field, a short document has no parts."""
     rungs = (Reorder(), Passage(), Fields(), Parts(), Eliminate())
@@ -436,7 +437,7 @@ def by_passage(document: str, passage: str) -> str:
     return Guard(model, repair=Ladder([Passage()])).run(verdict("boolean"), {"policy": document}).status
 
 
-@pytest.mark.parametrize("seed", range(8))
+@all_rows("seed", range(8))
 def test_a_passage_is_sentences_or_lines_and_none_is_cut(seed: int) -> None:
     """Whole sentences, lines and items decide a step; without its first or last words none does, wherever it stands."""
     chance = random.Random(seed)
@@ -452,7 +453,7 @@ def test_a_passage_is_sentences_or_lines_and_none_is_cut(seed: int) -> None:
                 assert by_passage(document, part) == "abstained", part
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "document",
     ["Nobody says that\nthe goods arrived damaged.", "The seller wrote: \"The goods arrived damaged.\" He was wrong.",
      "Not covered: the goods arrived damaged", "The goods arrived damaged, says nobody.",
@@ -465,7 +466,7 @@ def test_what_turns_a_passage_is_not_cut_off(document: str) -> None:
     assert by_passage(document, "the goods arrived damaged") == "abstained"
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "lines",
     [["status: broken by rain", "note: in the box"], ["mug,broken,two of them", "cup,whole,three of them"],
      ["order.state = broken by rain", "total = 5"], ["a) mugs were broken", "b) cups were whole"],
@@ -476,8 +477,8 @@ def test_a_line_of_its_own_may_begin_with_a_small_letter(lines: list[str]) -> No
     assert by_passage("\n".join(["Notes", "", *lines]), lines[0]) == "checked"
 
 
-@pytest.mark.parametrize(
-    ("document", "status"),
+@all_rows(
+    "document, status",
     [("It is false that the goods arrived damaged.", "abstained"), ("If the goods arrived damaged, call.", "abstained"),
      ("Ann did not say the goods\narrived damaged.", "abstained"), ("Customer: the goods arrived damaged.", "checked"),
      ("Not covered: the goods arrived damaged.", "abstained"), ("Ann says: the goods arrived damaged.", "abstained"),

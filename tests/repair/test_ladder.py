@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from harness import P2
 from ladder_harness import INPUTS, MINUS, Stubborn, never
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure, Result
 from stepguard.backends import Request
@@ -30,7 +31,7 @@ WAYS: list[tuple[str, Callable[[Request], bool], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("rung", "way", "assistance"), WAYS, ids=[each[0] for each in WAYS])
+@all_rows("rung, way, assistance", WAYS)
 def test_every_rung_of_the_default_ladder_cures_what_only_it_can(
     rung: str, way: Callable[[Request], bool], assistance: str
 ) -> None:

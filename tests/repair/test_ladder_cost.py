@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from harness import GOOD, P2
 from ladder_harness import INPUTS, MINUS, Stubborn, never
+from tables import all_rows
 
 from stepguard import Budget, Guard, Ladder, Procedure, Step, Usage
 from stepguard.backends import Completion, Request, ToolCall
@@ -82,8 +83,8 @@ def test_the_working_of_a_draft_need_not_be_shown_again() -> None:
         assert Guard(model, segment=1, repair=Ladder([Draft()])).run(MINUS, INPUTS).status == status
 
 
-@pytest.mark.parametrize("condition", ["", "if base > 1%:\n  "])
-@pytest.mark.parametrize(("reply", "calls"), [("0.5", 1), ("50%", 1), ("0.5%", 2), ("50", 2)])
+@all_rows("condition", ["", "if base > 1%:\n  "])
+@all_rows("reply, calls", [("0.5", 1), ("50%", 1), ("0.5%", 2), ("50", 2)])
 def test_a_percentage_is_asked_as_a_number(condition: str, reply: str, calls: int) -> None:
     """``1 - 0.3 = 0.7%`` is what models write for it whenever they are asked for a percentage; it stays a wrong one."""
     text = f"inputs:\n  base: percent\n\n{condition}t: percent = base - 0.3\n"
@@ -217,12 +218,8 @@ def test_a_cap_is_not_raised_for_ever() -> None:
 WRONG_TOOL = Completion(None, "tool_calls", tool_calls=(ToolCall("final_answer", '{"a": "2 * 3 = 6"}'),))
 
 
-@pytest.mark.parametrize(
-    "said",
-    [WRONG_TOOL, "I would rather talk about it.", {"answer": 10}, {"a": None}],
-    ids=["tool", "prose", "key", "form"],
-)
-@pytest.mark.parametrize("segment", [1, 2])
+@all_rows("said", [WRONG_TOOL, "I would rather talk about it.", {"answer": 10}, {"a": None}])
+@all_rows("segment", [1, 2])
 def test_the_same_reply_that_cannot_be_read_ends_the_climb(said: Any, segment: int) -> None:
     """What comes back in three ways of asking, word for word, is not asked for in the others."""
     with ScriptedBackend(*[said] * 3) as model:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from ladder_harness import INPUTS, MINUS, Stubborn, never, said
+from tables import all_rows
 
 from stepguard import Budget, Guard, Ladder, Procedure, RetryPolicy, Step
 from stepguard.backends import Completion, Request
@@ -39,8 +40,8 @@ def test_another_model_is_asked_and_named() -> None:
     assert stubborn.status == "abstained"
 
 
-@pytest.mark.parametrize("answer", [10, "10", "10.0"])
-@pytest.mark.parametrize("kind", ["plain", "async"])
+@all_rows("answer", [10, "10", "10.0"])
+@all_rows("kind", ["plain", "async"])
 def test_a_person_is_asked_and_named(answer: object, kind: str) -> None:
     """A callback gives a value for the step, which is checked; the record says that a person gave it."""
     seen: list[tuple[str, Mapping[str, Value]]] = []
@@ -72,9 +73,7 @@ def _fails(step: Step, values: Mapping[str, Value]) -> object:
     raise ValueError("I am out")
 
 
-@pytest.mark.parametrize(
-    "ask", [lambda step, values: None, lambda step, values: 11, _fails, _raises, lambda s, v: _raises(s, v)]
-)
+@all_rows("ask", [lambda step, values: None, lambda step, values: 11, _fails, _raises, lambda s, v: _raises(s, v)])
 def test_a_person_who_is_no_help_ends_the_rung_and_not_the_run(ask: Callable[..., object]) -> None:
     """Not knowing, a wrong value and an exception lead to the next rung; nothing wrong is taken."""
     guard = Guard(Stubborn(never), segment=1, repair=Ladder([person(ask), Code()]))

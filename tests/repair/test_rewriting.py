@@ -57,7 +57,7 @@ REWRITTEN: list[tuple[str, dict[str, Value], list[str] | None, bool]] = [
 ]
 
 
-@pytest.mark.parametrize(("formula", "values", "written", "negated"), REWRITTEN)
+@all_rows("formula, values, written, negated", REWRITTEN)
 def test_signs_that_trip_models_are_folded(
     formula: str, values: dict[str, Value], written: list[str] | None, negated: bool
 ) -> None:

@@ -9,6 +9,7 @@ from typing import get_args
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure
 from stepguard.errors import ConfigError
@@ -47,9 +48,7 @@ TURNED: list[tuple[Rung, list[str], Mapping[str, str]]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("rung", "asked", "reply"), TURNED, ids=["rewrite", "turned", "digits", "round", "compensation"]
-)
+@all_rows("rung, asked, reply", TURNED)
 def test_a_sum_is_written_in_another_way(rung: Rung, asked: list[str], reply: Mapping[str, str]) -> None:
     """The other number comes first, or one or both are taken apart; what is verified is the step's own value."""
     with ScriptedBackend(WRONG, reply, AFTER) as model:
@@ -91,7 +90,7 @@ FINER: list[tuple[str, int, int, list[str] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("formula", "x", "y", "asked"), FINER)
+@all_rows("formula, x, y, asked", FINER)
 def test_a_carry_goes_by_way_of_the_round_number(formula: str, x: int, y: int, asked: list[str] | None) -> None:
     """A digit that carries or borrows is taken in two; never so that a part is the value itself."""
     step = Procedure.parse(f"inputs: x, y\nt1 = {formula}").steps[0]
@@ -116,7 +115,7 @@ COMPENSATED: list[tuple[str, str, str, list[str] | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("formula", "x", "y", "asked"), COMPENSATED)
+@all_rows("formula, x, y, asked", COMPENSATED)
 def test_a_number_is_rounded_up_and_the_rest_put_back(formula: str, x: str, y: str, asked: list[str] | None) -> None:
     """It is the one that rounding changes least; never so that a part is the value itself."""
     procedure = Procedure.parse(f"inputs: x, y\nt1 = {formula}")
@@ -136,7 +135,7 @@ LAST_OPERATION: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("step", "asked"), LAST_OPERATION)
+@all_rows("step, asked", LAST_OPERATION)
 def test_the_last_of_several_operations_is_taken_apart(step: str, asked: list[str]) -> None:
     """Its number is rounded up, or multiplied by digit by digit, and the step's rounding stands by itself."""
     procedure = Procedure.parse(f"inputs: x, y, z\n{step}")

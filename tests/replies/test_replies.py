@@ -6,7 +6,6 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-import pytest
 from reply_harness import GOOD, OTHER, kinds, read, values
 from tables import all_rows
 
@@ -149,14 +148,14 @@ def test_refuses_what_is_no_answer(case: Case) -> None:
     assert len(reading.failed.reason) < 300
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "text",
     [
         *('{"a": "2 * 3 = 6", "b', f"```json\n{GOOD[:-1]}", "{" + '"a": 6' + "0" * 150, "", None, f"<think>{GOOD}"),
         *("The answer", f"Here: {GOOD}", json.dumps(GOOD)[:-3]),
     ],
 )
-@pytest.mark.parametrize("finish", ["length", "MAX_TOKENS"])
+@all_rows("finish", ["length", "MAX_TOKENS"])
 def test_a_cut_off_reply_is_truncated(text: str | None, finish: str) -> None:
     """What the token limit cut is truncated, whatever could be found in it, and is not echoed."""
     reading = read(text, finish_reason=finish)
@@ -174,7 +173,7 @@ RUNAWAYS = {
 }
 
 
-@pytest.mark.parametrize("text", RUNAWAYS.values(), ids=RUNAWAYS)
+@all_rows("text", RUNAWAYS.values())
 def test_a_reply_that_runs_away_is_held_against_its_first_step(text: str) -> None:
     """Where the limit cut a first entry that goes on and on, no higher limit would help, and its step is named."""
     reading = read(text, finish_reason="length")
@@ -183,7 +182,7 @@ def test_a_reply_that_runs_away_is_held_against_its_first_step(text: str) -> Non
     assert not read(text).runaway
 
 
-@pytest.mark.parametrize("text", RUNAWAYS.values(), ids=RUNAWAYS)
+@all_rows("text", RUNAWAYS.values())
 def test_a_reply_that_is_stopped_where_it_runs_away_is_read_up_to_there(text: str) -> None:
     """The entries before it stand; a reply that the limit cut there is refused as a whole, as any other."""
     text = text.replace('{"a":', '{"a": "2 * 3 = 6", "b":').replace("Sure", '{"a": "2 * 3 = 6", Sure')
@@ -212,8 +211,8 @@ def test_reasoning_is_never_the_answer() -> None:
     assert values(read(GOOD, reasoning=OTHER)) == ["6", "10"]
 
 
-@pytest.mark.parametrize("text", [None, GOOD])
-@pytest.mark.parametrize(
+@all_rows("text", [None, GOOD])
+@all_rows(
     "fields", [{"refusal": "cannot\nhelp \ud800"}, {"finish_reason": "content_filter"}, {"finish_reason": "SAFETY"}]
 )
 def test_a_refusal_is_told_apart(text: str | None, fields: dict[str, Any]) -> None:
@@ -227,8 +226,8 @@ def call(arguments: str, name: str = TOOL_NAME) -> ToolCall:
     return ToolCall(name, arguments)
 
 
-@pytest.mark.parametrize(
-    ("text", "calls"),
+@all_rows(
+    "text, calls",
     [
         (None, [call(GOOD)]),
         ("", [call(GOOD), call(GOOD)]),
@@ -243,8 +242,8 @@ def test_a_tool_call_is_read(text: str | None, calls: list[ToolCall]) -> None:
     assert values(read(text, tool_calls=tuple(calls), finish_reason="tool_calls")) == ["6", "10"]
 
 
-@pytest.mark.parametrize(
-    ("text", "calls", "kind", "says"),
+@all_rows(
+    "text, calls, kind, says",
     [
         (None, [call(GOOD, "final_answer")], "malformed", f"'final_answer'; the tool is '{TOOL_NAME}'"),
         (None, [call(GOOD), call(GOOD, "steps")], "malformed", "'steps'"),

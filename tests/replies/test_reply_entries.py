@@ -88,7 +88,7 @@ def test_reads_an_equation(field: str, work: tuple[str, ...], value: str) -> Non
     assert (claim.work, claim.value, claim.text) == (work, value, field)
 
 
-@pytest.mark.parametrize("digits", ["9007199254740993", "0.29999999999999998", "1e400", "-0", "1E+3", "9" * 5_000])
+@all_rows("digits", ["9007199254740993", "0.29999999999999998", "1e400", "-0", "1E+3", "9" * 5_000])
 def test_numbers_of_json_stay_text(digits: str) -> None:
     """A bare number is claimed digit by digit; no float rounds it and none is too long."""
     reading = read(f'{{"a": {digits}, "b": "6 + 4 = 10"}}')
@@ -167,8 +167,8 @@ def test_truth_values_are_for_steps_of_truth_values(step: Step) -> None:
 COUNT = Step("s", instruction="Count them.", type="integer")
 
 
-@pytest.mark.parametrize(
-    ("step", "field", "work", "value"),
+@all_rows(
+    "step, field, work, value",
     [
         (WORDS, {"work": "It is in Europe.", "value": "France"}, ("It is in Europe.",), "France"),
         *((WORDS, {"value": " France\n", "work": ""}, (), "France"), (WORDS, {"work": "", "value": ""}, (), "")),
@@ -192,7 +192,7 @@ def test_reads_work_and_value(step: Step, field: object, work: tuple[str, ...], 
     assert (claim.work, claim.value) == (work, value)
 
 
-@pytest.mark.parametrize("wrap", ["{}", "```json\n{}\n```", "Here:\n```\n{}\n```\nDone.", "````\n{}\n```", "x {}"])
+@all_rows("wrap", ["{}", "```json\n{}\n```", "Here:\n```\n{}\n```\nDone.", "````\n{}\n```", "x {}"])
 def test_strings_hold_anything(wrap: str) -> None:
     """Backticks, braces, quotes and tags inside strings end nothing, however the object is wrapped."""
     nasty = '``` } { "} ]\\ </think> <think> ```json {"a": 1}'
@@ -236,8 +236,8 @@ def test_refuses_an_entry_without_work_and_value(step: Step, field: object, kind
     json.dumps(reading.deviations[0].reason, ensure_ascii=False).encode()
 
 
-@pytest.mark.parametrize(
-    ("text", "claimed", "failed"),
+@all_rows(
+    "text, claimed, failed",
     [
         ('{"a": "2 * 3 = 7", "a": "2 * 3 = 6", "s": {"work": "", "value": "x"}}', 0, ("duplicate_step", "a")),
         ('{"a": "2 * 3 = 6", "s": {"work": "", "value": "x", "value": "y"}}', 1, ("malformed", "s")),

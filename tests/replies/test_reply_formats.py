@@ -60,7 +60,7 @@ def test_an_equation_has_a_hundred_sides_at_most() -> None:
     assert refusal(SUM, "=".join(["19"] * 101)).kind == "malformed"
 
 
-@pytest.mark.parametrize("char", ["\x00", "\x1f", "\t", "\n", "\x7f", "\x9f", "\ud800"])
+@all_rows("char", ["\x00", "\x1f", "\t", "\n", "\x7f", "\x9f", "\ud800"])
 def test_an_equation_is_one_printable_line(char: str) -> None:
     """A control character or half a surrogate pair inside an equation comes of bad escaping."""
     assert refusal(SUM, f"12 + {char}7 = 19").kind == "malformed"
@@ -87,8 +87,8 @@ def test_a_text_is_copied_verbatim(field: str, work: tuple[str, ...], value: str
     assert (found.work, found.value, found.text) == (work, value, field)
 
 
-@pytest.mark.parametrize("step", [TEXT, NAMED])
-@pytest.mark.parametrize(
+@all_rows("step", [TEXT, NAMED])
+@all_rows(
     "text", ["a\x00b", "\x08eta", "\x0crac", "\ud800", "a\rb", "2 \times 3", "\theta", "\text {a}", "\neq 3", "\nabla"]
 )
 def test_a_text_that_lost_a_backslash_is_refused(step: Step, text: str) -> None:
@@ -97,7 +97,7 @@ def test_a_text_that_lost_a_backslash_is_refused(step: Step, text: str) -> None:
     assert refusal(step, text if step is TEXT else {"work": text, "value": "x"}).kind == "malformed"
 
 
-@pytest.mark.parametrize("text", ["a\tb", "a\nb", "a\r\nb", "\nequal", "\ttext", "\tfraction"])
+@all_rows("text", ["a\tb", "a\nb", "a\r\nb", "\nequal", "\ttext", "\tfraction"])
 def test_lines_and_tabs_of_a_text_are_kept(text: str) -> None:
     """Ordinary line breaks and tabs are no lost backslashes."""
     assert claim(TEXT, text).value == text
@@ -131,7 +131,7 @@ def test_a_claim_in_words_shows_its_working_and_value() -> None:
     assert claim(COUNT, {"work": "", "value": "19"}).work == ()
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "field",
     [
         {}, {"work": "x"}, {"value": "x"}, {"work": "x", "value": "y", "unit": "z"}, {"Work": "x", "Value": "y"},
@@ -143,8 +143,8 @@ def test_an_entry_in_words_is_exactly_work_and_value(field: object) -> None:
     assert refusal(NAMED, field).kind == "malformed"
 
 
-@pytest.mark.parametrize(
-    ("field", "shown"),
+@all_rows(
+    "field, shown",
     [
         *((None, "null"), (True, "a truth value")),
         (decode("1.50"), "the bare number 1.50"),
@@ -159,8 +159,8 @@ def test_what_is_found_instead_of_an_entry_is_named(field: object, shown: str) -
     assert refusal(SUM, {"work": "", "value": "19"}).reason == "text was expected, found an object"
 
 
-@pytest.mark.parametrize(
-    ("step", "text", "value"),
+@all_rows(
+    "step, text, value",
     [
         (Step("f", "x > 1"), "true", "true"),
         (Step("f", "x > 1"), "false", "false"),

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.core.verdicts import Claim, Deviation
@@ -71,7 +72,7 @@ def test_a_wrong_leaf_is_never_read_as_the_right_value(pair: tuple[ValueType, Va
         pass
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "field",
     [
         {"work": "a taxi", "value": [TAXI]},
@@ -89,7 +90,7 @@ def test_a_list_is_read_in_every_form_that_means_it(field: object) -> None:
     assert ITEMS.write(ITEMS.read(claim.value)) == json.dumps([TAXI])
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "field",
     [
         {"work": "", "value": "a taxi for 12.50"},

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from control_flow_harness import make_program
+from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step
 from stepguard.cli import main
@@ -169,8 +170,8 @@ def test_the_json_of_a_result_is_drawn_as_the_result_itself() -> None:
     assert draw_html(procedure, data) == draw_html(procedure, result)
 
 
-@pytest.mark.parametrize(
-    ("changed", "message"),
+@all_rows(
+    "changed, message",
     [
         ({"status": "fine"}, "status: Input should be 'verified'"),
         ({"status": None}, "status: Input should be"),
@@ -214,7 +215,7 @@ def test_a_run_that_waits_for_a_person_is_drawn() -> None:
     assert "WAITING: now at t: " in draw_text(procedure, json.loads(result.to_json()))
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "site",
     ["9", "0.5.0", "0.0.9", "x", "0.0", "0..0", "1.0", "-1", "0.0.-1", "3.9", "." * 5000, "0." * 5000, "9" * 5000, "²"],
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from harness import DRIVERS, GOOD, P2, PAIR, driven
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Run, Step
 from stepguard.backends import Completion, Request
@@ -286,7 +287,7 @@ def test_a_run_tells_its_attempts() -> None:
     assert going.attempts(after=2) == ()
 
 
-@pytest.mark.parametrize("wrong", [3, "diary", [Diary(), 3], Diary, [Diary]])
+@all_rows("wrong", [3, "diary", [Diary(), 3], Diary, [Diary]])
 def test_what_is_no_observer_is_refused_at_once(wrong: Any) -> None:
     """A wrong observer raises when the guard is made, and the error names the option."""
     with pytest.raises(ConfigError, match="observer") as caught:

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -460,8 +461,8 @@ def test_a_run_that_is_sampled_out_has_its_calls_sampled_out() -> None:
     assert traced.spans == []
 
 
-@pytest.mark.parametrize(
-    ("option", "given"),
+@all_rows(
+    "option, given",
     [("events", 0), ("events", True), ("attempts", -1), ("longest", None), ("longest", 2.5), ("tracer_provider", 3)],
 )
 def test_an_option_that_cannot_work_is_refused_at_once(option: str, given: Any) -> None:

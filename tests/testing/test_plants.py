@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import pytest
 from harness import P2
+from tables import all_rows
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Step, Verdict
 from stepguard.backends import Message, Request
@@ -120,7 +121,7 @@ def test_after_a_planted_failure_the_run_ends_as_the_guard_promises(
         assert sum(tries.values()) == len(IDS) + (kind not in SURPLUS)
 
 
-@pytest.mark.parametrize("kind", ["missing_step", "duplicate_step", "malformed", "wrong_value", "wrong_operand"])
+@all_rows("kind", ["missing_step", "duplicate_step", "malformed", "wrong_value", "wrong_operand"])
 def test_the_first_tries_fail(kind: DeviationKind) -> None:
     """With `times` that many tries of the step fail, and the next one is right."""
     result = run(Plant("rounded", kind, times=2), segment=5)
@@ -162,10 +163,10 @@ def test_surplus_of_many_steps_stands_in_one_reply() -> None:
     assert first.committed == 3
 
 
-@pytest.mark.parametrize(
+@all_rows(
     "error", [RateLimited("slow down", retry_after=0), BackendTimeout("no answer"), BackendError("503", status=503)]
 )
-@pytest.mark.parametrize("driver", ["run", "arun"])
+@all_rows("driver", ["run", "arun"])
 def test_a_failure_of_the_transport_can_be_planted(error: BackendError, driver: str) -> None:
     """An error is raised instead of the reply that asks the step, and the guard sends the request again."""
     with SimulatedModel(plants=[Plant("b", error, times=2)]) as model:
@@ -224,9 +225,9 @@ def test_an_error_in_the_block_goes_before_what_was_planted() -> None:
         raise ZeroDivisionError
 
 
-@pytest.mark.parametrize("driver", ["run", "arun"])
-@pytest.mark.parametrize(
-    ("step", "kind", "why"),
+@all_rows("driver", ["run", "arun"])
+@all_rows(
+    "step, kind, why",
     [
         *(("silent", "wrong_operand", "read as wrong_value"), ("silent", "unfaithful_work", "read as right")),
         *(("words", "wrong_operand", "no formula"), ("words", "unfaithful_work", "read as right")),
@@ -266,8 +267,8 @@ def test_a_step_may_be_called_anything(kind: DeviationKind) -> None:
         run(Plant(step.id, kind), procedure=Procedure(steps, inputs=["x", "y"]))
 
 
-@pytest.mark.parametrize("formula", ["x == y", "x != y", "x > 1000", "x <= 12", "0 * x", "x ^ 0", "x / y", "-x", "0"])
-@pytest.mark.parametrize("kind", ["wrong_operand", "unfaithful_work", "wrong_value", "self_correction"])
+@all_rows("formula", ["x == y", "x != y", "x > 1000", "x <= 12", "0 * x", "x ^ 0", "x / y", "-x", "0"])
+@all_rows("kind", ["wrong_operand", "unfaithful_work", "wrong_value", "self_correction"])
 def test_any_formula_can_fail(formula: str, kind: DeviationKind) -> None:
     """Also where many operands give the same value, another one is found that does not."""
     assert found(run(Plant("t", kind), procedure=Procedure([Step("t", formula)], inputs=["x", "y"])))[0].kind == kind

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from tables import all_rows
 
 from stepguard import Procedure, Step, audit
 from stepguard.auditing import false_links
@@ -52,8 +53,8 @@ def told(slips: Slips, *, structured: bool = False, at: int = 0) -> str:
 # What rates hang on
 
 
-@pytest.mark.parametrize(
-    ("formula", "x", "y", "kind"),
+@all_rows(
+    "formula, x, y, kind",
     [
         *(("x + y", 2, 3, "+ plain ones"), ("x + y", 5, 5, "+ plain tens"), ("x - y", 20, 30, "- crossing tens")),
         *(("x - y", 20, -30, "- double tens"), ("x + y", 250, -30, "+ double hundreds")),
@@ -136,8 +137,8 @@ def test_the_defaults_change_nothing() -> None:
         assert plain.complete(request) == model.complete(request)
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
+@all_rows(
+    "given, message",
     [
         ({"by_kind": (("sum", 0.1),)}, "no kind of step is called 'sum'"),
         ({"by_kind": (("+ tens", 0.1),)}, "no kind of step is called"),
@@ -223,6 +224,7 @@ def fitting(monkeypatch: pytest.MonkeyPatch) -> tuple[ModuleType, ModuleType]:
     return fit_profile, observed_steps
 
 
+@pytest.mark.slow
 def test_the_fitted_profile_is_what_its_command_prints(fitting: tuple[ModuleType, ModuleType]) -> None:
     """The profile in the package follows from the recording beside it, digit by digit."""
     fit_profile, observed_steps = fitting

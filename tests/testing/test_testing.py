@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from harness import GOOD, P2, PAIR
+from tables import all_rows
 
 from stepguard import Guard, Procedure, RetryPolicy, Step, Usage
 from stepguard.backends import Completion, Message, Request
@@ -108,9 +109,9 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("driver", ["run", "arun"])
-@pytest.mark.parametrize("parallel", [1, 3])
-@pytest.mark.parametrize("segment", [1, 2, 3, 4])
+@all_rows("driver", ["run", "arun"])
+@all_rows("parallel", [1, 3])
+@all_rows("segment", [1, 2, 3, 4])
 def test_a_script_by_step_does_not_depend_on_segments(segment: int, parallel: int, driver: str) -> None:
     """However the steps are cut into calls, each gets its answers in turn, and the run ends in the same way."""
     with ScriptedSteps(ANSWERS) as backend:
@@ -215,8 +216,8 @@ def test_slips_cover_every_deviation_but_indecision() -> None:
     assert set(KINDS) == set(DEVIATION_KINDS) - {"undecided"}
 
 
-@pytest.mark.parametrize("step", [Step("t", "x > y"), Step("t", "min(x, y)"), Step("t", "x")])
-@pytest.mark.parametrize("kind", ["wrong_value", "wrong_operand", "unfaithful_work"])
+@all_rows("step", [Step("t", "x > y"), Step("t", "min(x, y)"), Step("t", "x")])
+@all_rows("kind", ["wrong_value", "wrong_operand", "unfaithful_work"])
 def test_no_slip_about_a_step_is_accepted(step: Step, kind: str) -> None:
     """Whatever the step, a slip in its value or working is not verified."""
     procedure = Procedure([step], inputs=["x", "y", "z"])
