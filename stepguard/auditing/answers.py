@@ -29,7 +29,7 @@ _CLOSED_TAG: Final = re.compile(r"<(?P<tag>[A-Za-z_]{1,20})>[^<\n]{0,99}</(?P=ta
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>(?:\*\*)?[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
 _STATED: Final = re.compile(
     r"(?:^|(?<=[.!?;] ))\W{0,9}(?:so |thus |therefore |hence )?,? ?(?:the |my )?(?:final )?answer\b[^\n0-9]*"
-    r"[-+$]{0,2}[0-9][0-9.,]*%?"
+    r"[-+$]{0,2}[0-9][0-9.,]*%?\$?"
     r"(?: (?!(?:not|or|nor|is|was|in|at|per|no|if|but|by)\b)[a-z]+)?",
     re.IGNORECASE | re.MULTILINE,
 )
