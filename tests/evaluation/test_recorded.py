@@ -99,8 +99,9 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
         ("returns", 1, 0, 30, "table.txt"),
         ("deadlines", 1, 0, 24, "table.txt"),
         ("doses", 1, 0, 24, "table.txt"),
-        ("returns", 1, 30, 16, "fresh.txt"),
-        ("returns", 2, 100, 20, "fresh.txt"),
+        ("returns", 1, 30, 16, "again.txt"),
+        ("returns", 2, 100, 20, "again.txt"),
+        ("returns", 2, 300, 10, "fresh.txt"),
     ],
 )
 def test_the_table_of_decisions_follows_from_the_recorded_replies(

@@ -14,6 +14,7 @@ from tables import all_rows
 from stepguard import Guard, Ladder, Procedure
 from stepguard.errors import ConfigError
 from stepguard.language.evaluation import evaluate
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value
 from stepguard.repair.rungs import Rewrite, Rung, Split
 from stepguard.repair.splitting import Way, split
@@ -197,6 +198,12 @@ def test_no_small_step_both_calculates_and_rounds(formula: str, kind: str, x: st
     found = split(procedure.steps[0], inputs)
     assert "/" not in formula or split(procedure.steps[0], inputs, way="round_numbers") is None
     assert (None if found is None else [each.formula for each in found.steps]) == asked
+    known: dict[str, Value] = {}
+    for each in () if found is None else found.steps:
+        assert each.expression is not None
+        known[each.id] = each.type.convert(evaluate(each.expression, known))
+    result = evaluate(parse_expression(formula), inputs)
+    assert known.get("t1") == (None if found is None else procedure.steps[0].type.convert(result))
 
 
 @given(
