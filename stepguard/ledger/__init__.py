@@ -1,6 +1,9 @@
 """The ledger: what is durable of runs, so that one that was killed goes on and nothing is paid or done twice.
 
 ledger      `Ledger`: runs are begun and gone on with, listed, answered, erased
+register    which runs there are, of what each is, and who may write it
+changes     what a person changes of one
+summaries   `RunSummary`: how they stand
 journal     one run in it: what is read when it goes on, and what is written
 writer      its only writer
 records     what is written, as JSON
@@ -15,9 +18,10 @@ verifying   whether the records are what was written, and whether they are right
 from __future__ import annotations
 
 from stepguard.core.run_names import named_run
-from stepguard.ledger.ledger import KEPT_STATUSES, KeptStatus, Ledger, RunSummary
+from stepguard.ledger.ledger import Ledger
 from stepguard.ledger.rates import RatedBackend
 from stepguard.ledger.reading import RunReading, read_run
+from stepguard.ledger.summaries import KEPT_STATUSES, KeptStatus, RunSummary
 from stepguard.ledger.verifying import LedgerFault, Verification, verify_ledger
 
 __all__ = [

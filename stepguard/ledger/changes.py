@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, Final, cast
@@ -14,8 +15,9 @@ from stepguard.language.records import Record
 from stepguard.language.value_json import to_data
 from stepguard.language.values import Value
 from stepguard.ledger.journal import KeptRun, load_run
-from stepguard.ledger.records import as_json, now_text
+from stepguard.ledger.records import as_json, call_record, now_text
 from stepguard.ledger.store import LedgerStore, Transaction
+from stepguard.policy.arguments import plain_data
 
 STAYING: Final = "name, procedure, title, completed, total, calls, tokens, started"
 """What a listing still tells of a run that was erased."""
@@ -24,9 +26,9 @@ STAYING: Final = "name, procedure, title, completed, total, calls, tokens, start
 class RunChange:
     """What a person changes of a run that nobody drives."""
 
-    status: str
-    place: str | None
-    reason: str | None
+    _status: str
+    _place: str | None
+    _reason: str | None
     _salt: bytes | None
 
     def __init__(self, file: LedgerStore, transaction: Transaction, run: int) -> None:
@@ -34,36 +36,77 @@ class RunChange:
         self._transaction: Final = transaction
         self._run: Final = run
         facts = transaction.execute(f"select status, place, reason, salt, {STAYING} from runs where number = ?", run)
-        self.status, self.place, self.reason, self._salt, *staying = facts.fetchone()
+        self._status, self._place, self._reason, self._salt, *staying = facts.fetchone()
+        self._name: Final[str] = staying[0]
         self._staying: Final = dict(zip(STAYING.split(", "), staying, strict=True))
 
-    def unsettled(self, step: str) -> OperationCall | None:
+    def answer(self, step: str, value: object, read: Value) -> None:
+        """Answer the question at a place, or settle a call of a tool.
+
+        Args:
+            step: the place, or the identifier of a call at a gate.
+            value: the answer as it was given.
+            read: what `read_answer` makes of it.
+
+        Raises:
+            ConfigError: nothing waits for it.
+        """
+        call, offered = self._unsettled(step), self._offered(step)
+        if offered is not None:
+            settled = {**offered, "status": "succeeded", "result": plain_data(value)}
+            self._append("gate", as_json({"calls": [settled]}))
+            return
+        if call is not None:
+            self._append("call", call_record(replace(call, returned=True, value=read)))
+        elif self._place == step and (question := self._question(step)) is not None:
+            body = {"path": step, "question": question, "value": to_data(read), "at": now_text()}
+            self._append("answer", as_json(body))
+        else:
+            what = f"waits for {self._place}" if self._status == "waiting" else f"is {self._status}"
+            raise ConfigError(f"the run {self._name!r} has no open question {step!r}: it {what}", option="step")
+        self._set_status("answered")
+
+    def repeat(self, step: str) -> None:
+        """Let a call of a tool, of which nobody knows what came of it, be made again.
+
+        Raises:
+            ConfigError: there is no such call.
+        """
+        call, offered = self._unsettled(step), self._offered(step)
+        if offered is not None:
+            self._append("gate", as_json({"calls": [{**offered, "status": "not_done"}]}))
+            return
+        if call is None:
+            raise ConfigError(f"the run {self._name!r} has no open call of a tool {step!r}", option="step")
+        self._append("repeat", as_json({"key": call.key, "at": now_text()}))
+        self._set_status("answered")
+
+    def _unsettled(self, step: str) -> OperationCall | None:
         """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
-        refused = self.status == "failed" and self.place == step
+        refused = self._status == "failed" and self._place == step
         calls = self._kept.calls.values()
         return next((call for call in calls if str(call.occurrence) == step and (refused or not call.returned)), None)
 
-    def offered(self, id: str) -> Mapping[str, Any] | None:
+    def _offered(self, id: str) -> Mapping[str, Any] | None:
         """The call with an identifier that a gate let through, and of which nobody knows what came of it."""
         calls = {each["id"]: each for change in self._kept.changes for each in change.get("calls", ())}
         return calls[id] if id in calls and calls[id]["status"] == "pending" else None
 
-    def question(self, step: str) -> str | None:
+    def _question(self, step: str) -> str | None:
         """What a person is asked there, or was asked and has answered before in this way; None where nobody is."""
-        if self.status == "waiting":
-            return self.reason
+        if self._status == "waiting":
+            return self._reason
         return self._kept.answers.get(step, (None,))[0]
 
     @cached_property
     def _kept(self) -> KeptRun:
         return load_run(self._file, self._run)
 
-    def append(self, kind: str, body: str) -> None:
-        """Add a record."""
+    def _append(self, kind: str, body: str) -> None:
         assert self._salt is not None
         self._transaction.append(self._run, self._salt, [(kind, body)])
 
-    def set_status(self, status: str) -> None:
+    def _set_status(self, status: str) -> None:
         """Say where the run stands now, and that who drove it before may not go on."""
         self._transaction.execute(
             "update runs set status = ?, epoch = epoch + 1, updated = ? where number = ?",
@@ -79,7 +122,7 @@ class RunChange:
             "update runs set salt = null, place = null, reason = null where number = ?", self._run
         )
         self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text(), **self._staying}))])
-        self.set_status("erased")
+        self._set_status("erased")
         self._transaction.execute(
             "delete from procedures where digest not in (select procedure from runs where status != 'erased')"
         )

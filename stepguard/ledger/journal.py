@@ -38,7 +38,7 @@ class KeptRun:
 
     Attributes:
         run_id: its name.
-        inputs: its inputs, as JSON data; None where they were erased.
+        inputs: its inputs, as JSON data; none where they were erased.
         steps: the verified steps by their places, the newest of each.
         calls: the calls of tools by their keys.
         answers: what persons have answered while it was parked: question and value, by the text of the place.
@@ -57,7 +57,7 @@ class KeptRun:
     """
 
     run_id: str = ""
-    inputs: object = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
     steps: dict[str, KeptStep] = field(default_factory=dict)
     calls: dict[str, OperationCall] = field(default_factory=dict)
     answers: dict[str, tuple[str, Value]] = field(default_factory=dict)
@@ -105,7 +105,7 @@ def _take_in(kept: KeptRun, kind: str, body: Mapping[str, Any], number: int) -> 
     match kind:
         case "begin":
             kept.run_id, kept.end = body["run"], None
-            kept.inputs = body.get("inputs", kept.inputs)  # they stand where it was begun first
+            kept.inputs = body.get("inputs", kept.inputs) or {}  # they stand where it was begun first
             kept.conversation = body.get("conversation", kept.conversation)
             if body.get("options") is not None and body["options"] not in kept.options:
                 kept.options.append(body["options"])

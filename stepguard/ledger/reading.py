@@ -10,9 +10,11 @@ from typing import Any, cast
 
 from stepguard.errors import ConfigError, LedgerError
 from stepguard.ledger.journal import KeptRun, load_run
-from stepguard.ledger.ledger import Ledger, RunSummary
+from stepguard.ledger.ledger import Ledger
 from stepguard.ledger.procedures import procedure_digest
+from stepguard.ledger.register import no_run
 from stepguard.ledger.replaying import RunReplay, load_procedure
+from stepguard.ledger.summaries import RunSummary
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import COMPLETED, Problem, Result, Status
 
@@ -65,7 +67,7 @@ def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = (
         rows = file.read("select number, procedure from runs where name = ?", run_id)
         summary = ledger.summary(run_id)
         if not rows or summary is None:
-            raise ConfigError(f"the ledger {ledger.path} has no run {run_id!r}", option="run_id")
+            raise no_run(file, run_id)
         if summary.status == "erased":
             raise ConfigError(f"the run {run_id!r} was erased", option="run_id")
         kept = load_run(file, rows[0][0])

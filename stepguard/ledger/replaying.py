@@ -62,8 +62,7 @@ class RunReplay:
 
     def __init__(self, kept: KeptRun, procedure: Procedure, *, whole: bool, history: int | None = 1) -> None:
         try:
-            given = kept.inputs if isinstance(kept.inputs, dict) else {}
-            inputs = procedure.accept_inputs({name: from_data(value) for name, value in given.items()})
+            inputs = procedure.accept_inputs({name: from_data(value) for name, value in kept.inputs.items()})
         except (StepguardError, ValueError) as error:
             raise LedgerError(str(error)) from error
         settings = _settings(1 if whole else _PARALLEL, history)

@@ -24,6 +24,7 @@ MIGRATIONS: Final[Mapping[int, Sequence[str]]] = {}
 """What makes a ledger of an earlier version one of the next, in SQL. Records are left as they are, with their chain."""
 GENESIS: Final = bytes(32)
 """What stands in the place of a hash before the first record."""
+LAST_RECORD: Final = "select number, hash from records order by number desc limit 1"
 
 BUSY_SECONDS: Final = 30.0
 """How long another one that writes is waited for."""
@@ -92,7 +93,7 @@ class Transaction:
 
     def __init__(self, connection: SqlConnection) -> None:
         self._connection: Final = connection
-        last = connection.execute("select number, hash from records order by number desc limit 1").fetchone()
+        last = connection.execute(LAST_RECORD).fetchone()
         self._before = self._number = 0 if last is None else int(last[0])
         self._hash = GENESIS if last is None else bytes(last[1])
 

@@ -138,7 +138,18 @@ def test_an_answer_that_takes_the_place_of_a_durable_one_is_durable(runs: Path |
         assert verify_ledger(ledger, procedures=[procedure()]).right
 
 
-@pytest.mark.parametrize("options", [{}, {"idempotent": True}])
+def test_a_call_that_returned_is_not_made_again(runs: Path | str) -> None:
+    """D08: killed behind the call, a run goes on at the step after it, and has called once."""
+    calls: list[tuple[Any, ...]] = []
+    kill(Guard(Counting(die_at=2), ledger=runs, segment=1), payment(calls), {"x": 3}, "run")
+    gc.collect()
+    second = Counting()
+    result = Guard(second, ledger=runs, segment=1).run(payment(calls), {"x": 3}, run_id="run")
+    assert (result.status, result.values["receipt"]) == ("verified", "paid 6")
+    assert ([*second.asked], calls) == (["last"], [(6,)])
+
+
+@pytest.mark.parametrize("options", [pytest.param({}, id="D08"), {"idempotent": True}])
 def test_a_call_in_flight_is_not_repeated_unless_it_may_be(runs: Path | str, options: dict[str, Any]) -> None:
     """A tool that died in its call is called again only where that is declared to be safe; else the run says so."""
     calls: list[tuple[Any, ...]] = []
