@@ -66,7 +66,8 @@ _CHECKED: Final = lazy_pattern(
 )
 """By what a writer checks a claim before it, or says that it is checked."""
 _EQUATION: Final = lazy_pattern(
-    r"[0-9)%][^\S\n]*(?:[a-z]{1,20}[^\S\n]*)?[-+*/x\u00d7\u00f7\u2212][^\S\n]*[$(.]{0,3}[0-9][^=\n]{0,200}=[^=]",
+    r"[0-9)%][^\S\n]*(?:[a-z]{1,20}[^\S\n]*)?[-+*/x\u00d7\u00f7\u2212][^\S\n]*[-\u2212$(.]{0,4}[0-9]"
+    r"[^=\n]{0,200}(?:\n[^\S\n]*)?=[^=]",
     re.IGNORECASE,
 )
 _NUMBER: Final = lazy_pattern(

@@ -108,6 +108,17 @@ def test_an_answer_before_the_steps_are_done_is_premature(style: Style) -> None:
     assert kinds(found) == [("premature_answer", None)]
 
 
+@all_rows(
+    "step", ["t2: -6 * 3 = -18 points", "t2: 3 * (-6) = -18 points", "Step 2: work out t1 * 3\n-6 * 3\n= -18 points"]
+)
+def test_a_step_behind_an_answer_says_nothing_of_it(step: str) -> None:
+    """Another calculation behind an answer leaves it an answer, with any unit, negative numbers and signs below."""
+    found = audit(
+        Procedure.parse("inputs: x\nt1 = x - 8\nt2 = t1 * 3"), {"x": 2}, f"t1: 2 - 8 = -6\nFinal answer: -18\n{step}"
+    )
+    assert kinds(found)[0] == ("premature_answer", None)
+
+
 @styles
 def test_a_second_value_is_a_self_correction(style: Style) -> None:
     """A step that gets two values is corrected, and judged by the last one."""
