@@ -28,6 +28,7 @@ from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, format_expression, names_in
 from stepguard.language.numerals import read_numeral
+from stepguard.language.remarks import without_rounding
 from stepguard.language.same_working import normal_form, operands_of, settled_forms
 from stepguard.language.typeset import as_expression, plain
 from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value
@@ -45,8 +46,6 @@ _PERCENT = re.compile(
     r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
     r"(?: ?(?:\\?%|(?i:per ?cent)\b)(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
 )
-# The words in which a request asks for a rounding, behind what is to be rounded.
-_ROUNDED = re.compile(r",?(?: in ([A-Z]{3}),?)? \(?rounded to ([0-9]{1,3}) decimal places?\)?\s*\Z")
 _FOREIGN = "_in_another_currency_"
 _KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
 """Functions whose value is in the currency of what they are given."""
@@ -177,7 +176,8 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
             return None  # copying a value takes no working
         return "unfaithful_work", "no working is shown"
     for index, shown in enumerate(work):
-        link = as_expression(plain(_without_rounding(shown, step), crosses=not {"x", "X"}.intersection(step.reads)))
+        bare = without_rounding(shown, step.type, tree)
+        link = as_expression(plain(bare, crosses=not {"x", "X"}.intersection(step.reads)))
         link, cut = _DIGITS_GO_ON.subn(r"\1", link)
         bare, currencies = _without_units(link)
         try:
@@ -204,17 +204,6 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         if not _true_link(bare, written, target, cut=bool(cut)):
             return "unfaithful_work", f"{shown.strip()!r} is not equal to {format_expression(target.tree)!r}"
     return None
-
-
-def _without_rounding(shown: str, step: Step) -> str:
-    """A link of working without the words at its end that say how the step rounds; with them where it rounds otherwise.
-
-    What stands before them need not be rounded yet; the value of the step, which is judged by itself, has to be.
-    """
-    words = _ROUNDED.search(shown)
-    kind = step.type
-    declared = words is not None and words[1] in (None, kind.currency) and int(words[2]) == kind.places
-    return shown[: words.start()] if words is not None and declared else shown
 
 
 def _without_units(link: str) -> tuple[str, frozenset[str]]:

@@ -22,6 +22,7 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
+from stepguard.language.remarks import without_affirmation, without_rounding
 from stepguard.language.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode, encode
 from stepguard.language.structures import leaves_changed
@@ -38,6 +39,15 @@ __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
 FieldKind = Literal["equation", "value", "work_and_value"]
 
 _EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")  # also "about equal"; not the sign of a comparison
+_VERBS: Final = (
+    *("is", "equals", "gives", "makes", "yields", "ist", "ergibt", "macht", "est", "fait", "donne", "vaut"),
+    *("\u00e9gale", "es", "is equal to", "ist gleich", "est \u00e9gal \u00e0", "es igual a"),
+)
+_SAYS_EQUAL = re.compile(
+    rf"(?<![<>=!:\-])(?:-{{1,2}}|={{1,2}})>(?![>=])|[\u2192\u21d2\u27f6\u27f9]|{_EQUALS.pattern}"
+    rf"|(?<=\s)(?:{'|'.join(sorted(_VERBS, reverse=True))})(?=\s)"
+)
+"""Also an arrow, or a verb that says so, between a working and its result."""
 _SUM = re.compile(r"[(]?-?[0-9]+[)]?(?: [-+*/] [(]?-?[0-9]+[)]?)* = -?[0-9]+")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _MAX_LINKS: Final = 100  # every link is read and checked
@@ -144,7 +154,8 @@ class EquationFormat:
             return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
         if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
             return back
-        shown = _value(value.strip(_OUTER_SPACE)) if step.type.numeric else value.strip(_OUTER_SPACE)
+        shown = value.strip(_OUTER_SPACE)
+        shown = shown if step.type.kind in ("text", "one_of") else _value(step, shown)
         return Claim(step.id, (work,) if work else (), shown, f"{work} = {value}")
 
     def _structure(self, step: Step, field: object) -> Claim | Deviation:
@@ -224,7 +235,8 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
     if (back := _taken_back(step, line)) is not None:
         return back
     links, at = [], 0
-    for found in islice(_EQUALS.finditer(plain(line)), _MAX_LINKS + 1):
+    parting = _SAYS_EQUAL if {step.id, *step.reads}.isdisjoint(_VERBS) else _EQUALS  # a variable may be called "is"
+    for found in islice(parting.finditer(plain(line)), _MAX_LINKS + 1):
         links.append(line[at : found.start()].strip(_EDGES))
         command = _COMMAND.match(line, found.start())
         at = found.end() if command is None else command.end()
@@ -235,7 +247,7 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
         del links[0]
     if not all(links):
         return Deviation("malformed", step.id, f"an equation with an empty side: {shorten(line)!r}")
-    return Claim(step.id, tuple(links[:-1]), _value(links[-1]), text)
+    return Claim(step.id, tuple(links[:-1]), _value(step, links[-1]), text)
 
 
 def _taken_back(step: Step, text: str) -> Deviation | None:
@@ -256,9 +268,14 @@ def _folded(name: str) -> str:
     return name.strip().replace("_", "")
 
 
-def _value(written: str) -> str:
-    """The last side of an equation; LaTeX around it goes, but for fractions, which are read as they are."""
-    if "\\" not in written:
+def _value(step: Step, written: str) -> str:
+    """The last side of an equation without what only affirms it or says that it is rounded as the step says.
+
+    LaTeX around it goes where it is a number, but for fractions, which are read as they are.
+    """
+    asked = step.instruction if step.expression is None else None
+    written = without_rounding(without_affirmation(written, asked), step.type, step.expression)
+    if "\\" not in written or not (step.expression is not None or step.type.numeric):
         return written
     inside = unwrap(written)
     return inside if "frac" in inside else plain(inside).strip()

@@ -35,7 +35,7 @@ def test_ordinary_styles_of_right_working_pass(entry: str) -> None:
 @pytest.mark.parametrize(
     "entry",
     [
-        *("37.50", "12.50 * 3 -> 37.50", "12.50 * 3 = 37.50 apples", "12.50 * 3 = 37.50, which is right"),
+        *("37.50", "12.50 -> 3 -> 37.50", "12.50 * 3 = 37.50 apples", "12.50 * 3 = 37.50, which is right"),
         *("12.50 * 3 = ", "t2: 12.50 * 3 = 37.50", "30 + 7.50 = 37.50", "12.50 * 3 = $37.60"),
         *("12.50 USD6 * 3 = 37.50", "12 \u20ac.50 * 3 = 37.50", "12.50 ABC * 3 = 37.50", "12.50% * 3 = 37.50"),
         "\\sqrt{12.50} * 3 = 37.50",
@@ -47,6 +47,60 @@ def test_what_is_not_an_equation_for_the_step_is_refused(entry: str) -> None:
         result = Guard(backend, repair=0).run(PROCEDURE, INPUTS)
     assert result.status == "abstained"
     assert json.loads(result.to_json())["completed"] == 0
+
+
+EQUALITIES = ("is", "->", "\u2192", "=>", "\u21d2", "gives", "equals", "is equal to", "ist", "ergibt", "fait", "es")
+ROUNDINGS_SHOWN = (" (rounded)", " (rounded to 2 decimals)", ", rounded to 2 decimal places", " (gerundet)")
+AFFIRMED = ("", " \u2713", " \u2705", " \u2714\ufe0f", " (verified)", " (correct)")
+
+
+@all_rows("sign", EQUALITIES)
+@all_rows("remark", AFFIRMED)
+@all_rows("rounding", ("", *ROUNDINGS_SHOWN))
+def test_signs_of_equality_and_remarks_that_affirm_leave_what_is_claimed(sign: str, remark: str, rounding: str) -> None:
+    """What means equality parts working and value, and a tick or the step's own rounding says nothing else of it."""
+    right = {"10 / 3 {} 3.33": True, "10 / 3 {} 3.34": False, "3 / 10 {} 3.33": False, "10 {0} 3 {0} 3.33": False}
+    procedure = Procedure.parse("inputs: x, y\nt1: decimal(2) = x / y")
+    for entry, accepted in right.items():
+        with ScriptedBackend({"t1": f"{entry.format(sign)}{rounding}{remark}"}) as backend:
+            assert Guard(backend, repair=0).run(procedure, {"x": 10, "y": 3}).verified is accepted
+
+
+@all_rows("entry", [
+    *(f"10 * 3 {sign} {denial} 30" for sign in EQUALITIES for denial in ("not", "about", "less than", "nicht", "pas")),
+    *(f"10 * 3 {sign} 30{more}" for sign in EQUALITIES for more in ("?", " or 31", " is false", f" {sign} 31")),
+    *(f"10 * 3 = 30 {mark}" for mark in ("\u2717", "\u274c", "\u2713?", "\u2713\u2717", "\u2713 31", "(\u2717)")),
+    *(f"10 * 3 = 30 ({word})" for word in (
+        "not verified", "unverified", "verified?", "to be verified", "check", "incorrect", "nicht gepr\u00fcft",
+        "non v\u00e9rifi\u00e9", "no verificado", "falsch", "estimated", "rounded", "rounded to 2 decimals",
+    )),
+    *("10 * 3 n'est pas 30", "10 * 3 no es 30", "10 * 3 <=> 30", "10 * 3 <- 30"),
+    *("10 * 3 \u21cf 30", "10 * 3 is", "is 30"),
+])  # fmt: skip
+def test_a_denial_a_doubt_and_a_foreign_rounding_stay_refused(entry: str) -> None:
+    """Whatever else stands between working and value, or behind it, is not passed over, however right the value."""
+    with ScriptedBackend({"t1": entry}) as backend:
+        result = Guard(backend, repair=0).run(Procedure.parse("inputs: x, y\nt1 = x * y"), {"x": 10, "y": 3})
+    assert result.status == "abstained"
+
+
+@all_rows("value, instruction, accepted", [
+    ("30 \u2713", "Multiply x by 3.", True), ("30 (verified)", "Multiply x by 3.", True),
+    ("30 (verified)", "Count the verified accounts in x.", False), ("30 (rounded)", "Multiply x by 3.", False),
+    ("30 (not verified)", "Multiply x by 3.", False), ("30 \u2717", "Multiply x by 3.", False),
+])  # fmt: skip
+def test_a_value_in_words_may_be_affirmed(value: str, instruction: str, accepted: bool) -> None:
+    """The value of a step in words may end in a remark that affirms it, unless the step asks for what that says."""
+    procedure = Procedure.parse(f'inputs: x\nt1: number = "{instruction}"')
+    with ScriptedBackend({"t1": {"work": "", "value": value}}) as backend:
+        assert (Guard(backend, repair=0).run(procedure, {"x": 10}).problem is None) is accepted
+
+
+def test_a_variable_may_be_called_like_a_verb() -> None:
+    """Where a name of the step is a verb of equality, it stays that variable."""
+    procedure = Procedure.parse("inputs: is, y\nt1 = is * y")
+    with ScriptedBackend({"t1": "is * y = 10 * 3 = 30"}) as backend:
+        assert Guard(backend, repair=0).run(procedure, {"is": 10, "y": 3}).verified
 
 
 @all_rows(
