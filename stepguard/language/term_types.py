@@ -146,9 +146,7 @@ class _TermTypes:
             return found
         if name in self.tables:
             raise ProcedureError(f"{name!r} is a table: say which row, `{name}[...]`")
-        raise ProcedureError(
-            f"{name!r} is no input, no table, and set by no step before{_suggestion(name, self.types)}"
-        )
+        raise ProcedureError(f"{name!r} is no input, no table, and set by no step before{suggestion(name, self.types)}")
 
     def check_truth(self, tree: Expression) -> None:
         kind = self.of(tree)
@@ -290,7 +288,7 @@ class _TermTypes:
         option = tree.value if isinstance(tree, LiteralTerm) else None
         if kind.options and isinstance(option, str) and option not in kind.options:
             shown = ", ".join(kind.options)
-            raise ProcedureError(f"{option!r} is none of the options {shown}{_suggestion(option, kind.options)}")
+            raise ProcedureError(f"{option!r} is none of the options {shown}{suggestion(option, kind.options)}")
 
     def call(self, tree: Call) -> ValueType:
         kinds = [self.of(each) for each in tree.arguments]
@@ -365,7 +363,7 @@ class _TermTypes:
         if found is None:
             names = [name for name, _ in kind.record.fields]
             raise ProcedureError(
-                f"{shortened(of)!r} has no field {key!r}: it has {', '.join(names)}{_suggestion(key, names)}"
+                f"{shortened(of)!r} has no field {key!r}: it has {', '.join(names)}{suggestion(key, names)}"
             )
         return found
 
@@ -477,6 +475,7 @@ def _remedy(left: ValueType, right: ValueType) -> str:
     return ": join truth values with `and` or `or`" if kinds == {"boolean"} else ""
 
 
-def _suggestion(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
+def suggestion(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
+    """The known name that is nearest to another, as a question in brackets; empty where none is near."""
     near = get_close_matches(name, list(known), 1)
     return f" (did you mean {near[0]!r}?)" if near else ""

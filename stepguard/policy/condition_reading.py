@@ -8,7 +8,7 @@ that a rule gives to values stand for these.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import date, time, timedelta
 from fractions import Fraction
 from functools import reduce
@@ -104,27 +104,25 @@ class ConditionReader:
         ranges: of terms that were read, where they have one.
     """
 
-    types: Mapping[str, ValueType]
+    types: dict[str, ValueType]
     tables: Mapping[str, Table]
-    texts: dict[str, str]
-    sums: dict[str, Sum]
-    truths: dict[str, Truth]
-    ranges: dict[str, ValueRange]
+    texts: dict[str, str] = field(default_factory=dict)
+    sums: dict[str, Sum] = field(default_factory=dict)
+    truths: dict[str, Truth] = field(default_factory=dict)
+    ranges: dict[str, ValueRange] = field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls, types: Mapping[str, ValueType], tables: Mapping[str, Table], texts: Mapping[str, str]
-    ) -> ConditionReader:
-        """A reader of a rule in which nothing is named yet."""
-        return cls(types, tables, dict(texts), {}, {}, {})
-
-    def inner(self, types: Mapping[str, ValueType]) -> ConditionReader:
+    def inner(self) -> ConditionReader:
         """The reader of a block: what it names is not known outside."""
-        return ConditionReader(types, self.tables, dict(self.texts), dict(self.sums), dict(self.truths), self.ranges)
+        return replace(
+            self, types=dict(self.types), texts=dict(self.texts), sums=dict(self.sums), truths=dict(self.truths)
+        )
 
-    def name(self, name: str, value: Expression) -> None:
-        """A name for what an expression comes to."""
-        kind = self.type(value)
+    def name(self, name: str, kind: ValueType, value: Expression | str) -> None:
+        """A name for what an expression comes to, or for what a text tells apart from everything else."""
+        self.types[name] = kind
+        if isinstance(value, str):
+            self.texts[name] = value
+            return
         text = self.text(value)
         self.texts[name] = text if len(text) <= 40 * _MOST_PARTS else f"{name} {len(self.texts)}"
         if kind.kind == "boolean":
@@ -171,7 +169,7 @@ class ConditionReader:
         if kind.numeric or kind.kind in _COUNTED or kind.kind == "time":
             unit = kind.unit
             if unit is None or not has_offset(unit) or unit == self.type(right).unit:
-                return _against_bound(operator, _added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
+                return _against_bound(operator, added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
         texts = sorted(map(self.text, (left, right)))
         return COMPARISONS[operator](0, 0) if texts[0] == texts[1] else Comparison(" ? ".join(texts), operator, 0)
 
@@ -183,14 +181,14 @@ class ConditionReader:
             case LiteralTerm(value) if (number := _constant(value, unit)) is not None:
                 return {"": number}
             case Negate(operand):
-                return _added({}, self.sum(operand, unit), -1)
+                return added({}, self.sum(operand, unit), -1)
             case Chain(operands, operators):
                 kinds = {self.type(each).kind for each in operands}
                 if tree.additive and not kinds & {"period", "time"}:
                     signs = (-1 if each == "-" else 1 for each in operators)
                     parts = zip(operands[1:], signs, strict=True)
                     return reduce(
-                        lambda total, each: _added(total, self.sum(each[0], unit), each[1]),
+                        lambda total, each: added(total, self.sum(each[0], unit), each[1]),
                         parts,
                         self.sum(operands[0], unit),
                     )
@@ -209,13 +207,13 @@ class ConditionReader:
         total: Sum = {"": Fraction(1)}
         for operator, operand in zip(("*", *operators), operands, strict=True):
             other = self.sum(operand)
-            if operator not in "*/" or (operator == "/" and (other.keys() - {""} or not other.get(""))):
+            factor = constant_of(other)
+            if operator not in "*/" or (operator == "/" and not factor):
                 return None
-            if other.keys() - {""}:
-                total, other = other, total
-            if other.keys() - {""}:
+            if factor is None:
+                total, factor = other, constant_of(total)
+            if factor is None:
                 return None
-            factor = other.get("", Fraction(0))
             total = {text: each / factor if operator == "/" else each * factor for text, each in total.items()}
         return total
 
@@ -227,8 +225,8 @@ class ConditionReader:
             case Call("abs"):
                 return ValueRange(least=Fraction(0))
             case Call("min" | "max" as function, arguments):
-                sums = [self.sum(each, kind.unit) for each in arguments]
-                ends = [each.get("", Fraction(0)) for each in sums if not each.keys() - {""}]
+                constants = (constant_of(self.sum(each, kind.unit)) for each in arguments)
+                ends = [each for each in constants if each is not None]
                 if ends:
                     return ValueRange(least=max(ends)) if function == "max" else ValueRange(most=min(ends))
             case Name() | Field() | Item() if not isinstance(tree, Operand) or isinstance(tree, Field | Item):
@@ -267,7 +265,13 @@ def _constant(value: object, unit: Unit | None) -> Fraction | None:
     return None
 
 
-def _added(one: Sum, other: Sum, factor: int) -> Sum:
+def constant_of(total: Sum) -> Fraction | None:
+    """What a sum without terms comes to; None of every other one."""
+    return None if total.keys() - {""} else total.get("", Fraction(0))
+
+
+def added(one: Sum, other: Sum, factor: int | Fraction) -> dict[str, Fraction]:
+    """A sum, and `factor` times another one."""
     total = dict(one)
     for text, each in other.items():
         total[text] = total.get(text, Fraction(0)) + factor * each

@@ -15,7 +15,16 @@ from math import ceil, floor
 from typing import Any, Final, NamedTuple
 
 from stepguard.language.expressions import COMPARISONS
-from stepguard.policy.condition_reading import Comparison, Joined, Opposite, Truth, ValueRange, comparisons_in
+from stepguard.policy.condition_reading import (
+    Comparison,
+    Joined,
+    Opposite,
+    Sum,
+    Truth,
+    ValueRange,
+    added,
+    comparisons_in,
+)
 
 _MOST_CASES: Final = 1024
 _MOST_OF_A_TERM: Final = 5
@@ -114,41 +123,34 @@ class _Cases(NamedTuple):
             at, inside = divmod(place, 2)
             below, above = (at, at) if inside else (at - 1, at)
             if below >= 0:
-                found.append(_Inequality(dict(parts), -bounds[below], strict=not inside))
+                found.append(_Inequality({**dict(parts), "": -bounds[below]}, strict=not inside))
             if above < len(bounds):
-                found.append(_Inequality({text: -each for text, each in parts}, bounds[above], strict=not inside))
+                found.append(_Inequality(added({"": bounds[above]}, dict(parts), -1), strict=not inside))
         return _solvable(found)
 
 
 class _Inequality(NamedTuple):
-    """A sum and a constant that come to more than nothing, or to nothing where it is not strict."""
+    """A sum that comes to more than nothing, or to nothing where it is not strict."""
 
-    sum: dict[str, Fraction]
-    constant: Fraction
+    sum: Sum
     strict: bool
 
 
 def _solvable(given: list[_Inequality]) -> bool:
     """Whether inequalities hold together, by taking one term after the other out of them (Fourier and Motzkin)."""
-    while (term := next((text for each in given for text in each.sum), None)) is not None:
+    while (term := next((text for each in given for text in each.sum if text), None)) is not None:
         rest = [each for each in given if term not in each.sum]
         above = [each for each in given if each.sum.get(term, 0) > 0]
         below = [each for each in given if each.sum.get(term, 0) < 0]
         if len(rest) + len(above) * len(below) > _MOST_INEQUALITIES:
             return True
         given = rest + [_without(term, one, other) for one in above for other in below]
-    return all(each.constant > 0 or (each.constant == 0 and not each.strict) for each in given)
+    return all(each.sum[""] > 0 or (each.sum[""] == 0 and not each.strict) for each in given)
 
 
 def _without(term: str, one: _Inequality, other: _Inequality) -> _Inequality:
-    factors = -other.sum[term], one.sum[term]
-    total: dict[str, Fraction] = {}
-    for factor, each in zip(factors, (one, other), strict=True):
-        for text, value in each.sum.items():
-            total[text] = total.get(text, Fraction(0)) + factor * value
-    constant = factors[0] * one.constant + factors[1] * other.constant
-    left = {text: each for text, each in total.items() if each and text != term}
-    return _Inequality(left, constant, one.strict or other.strict)
+    total = added(added({}, one.sum, -other.sum[term]), other.sum, one.sum[term])
+    return _Inequality({text: each for text, each in total.items() if each or not text}, one.strict or other.strict)
 
 
 def _terms_of(condition: Truth) -> list[str]:

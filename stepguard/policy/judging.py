@@ -14,7 +14,6 @@ from typing import Final, NoReturn, TypeVar, cast
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError
-from stepguard.language.evaluation import shortened
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.records import Record
 from stepguard.language.terms import variables_in
@@ -41,6 +40,7 @@ from stepguard.policy.rules import (
     Seen,
     SeenAll,
     bound_names,
+    short_text,
     tree_of,
 )
 from stepguard.policy.scope import NO_TIME, RuleScope
@@ -257,7 +257,7 @@ class _RuleJudge:
     def broken(self, demand: Requirement, condition: ExpressionLike, scope: RuleScope) -> None:
         """A relation does not hold; it is shown unless it reads what only the host knows."""
         verb = "must not be called if" if demand.negated else "may be called only if"
-        words = f"{self.tool.name} {verb} {shortened(tree_of(condition))}"
+        words = f"{self.tool.name} {verb} {short_text(condition)}"
         if scope.hides(condition):
             words = f"A rule does not allow {self.tool.name} here"
         self.refuse("broken", demand, words, first=_UNCHANGED, detail=_condition_text(condition, scope))
@@ -369,8 +369,8 @@ class _RuleJudge:
             spent = [each for each in spent if each.at is None or each.at > since]
         if len(spent) + sum(each == limit for each in self.judgement.spent) >= demand.most:
             times = "once" if demand.most == 1 else f"{demand.most} times"
-            of_each = "".join(f" per {shortened(tree_of(each))}" for each in demand.per)
-            period = "" if within is None else f" within {shortened(tree_of(within))}"
+            of_each = "".join(f" per {short_text(each)}" for each in demand.per)
+            period = "" if within is None else f" within {short_text(within)}"
             words = f"{self.tool.name} may be called at most {times}{of_each}{period}, and that limit is reached"
             self.refuse("spent", demand, words)
         self.judgement.spent.append(limit)
@@ -385,4 +385,4 @@ def _condition_text(condition: ExpressionLike, scope: RuleScope) -> str:
     """A condition with what it reads, for people."""
     tree = tree_of(condition)
     values = (f"{name} = {shorten(str(scope[name]), 120)}" for name in variables_in(tree) if name in scope)
-    return "; ".join((shortened(tree), *values))
+    return "; ".join((short_text(tree), *values))

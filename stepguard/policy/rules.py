@@ -12,6 +12,7 @@ from typing import Final, Literal
 
 from stepguard.core.arguments import check_count
 from stepguard.errors import ConfigError
+from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Expression
 from stepguard.language.records import RecordType
 from stepguard.language.terms import Operand
@@ -34,6 +35,11 @@ since 1970, by which two moments are compared (``now.at - order.placed.at <= 24 
 def tree_of(given: ExpressionLike) -> Expression:
     """An expression, which may be given as text."""
     return parse_term(given) if isinstance(given, str) else given
+
+
+def short_text(given: ExpressionLike) -> str:
+    """An expression as text, cut where it is long."""
+    return shortened(tree_of(given))
 
 
 def _read_field(node: object, name: str) -> None:
@@ -140,7 +146,7 @@ class Exemption:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Worded:
+class WordedDemand:
     """A demand with the words that are said of it, and what exempts from it."""
 
     exemption: Exemption | None = None
@@ -149,7 +155,7 @@ class _Worded:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(_Worded):
+class Seen(WordedDemand):
     """``seen get_order(id) as order``: the last result of one of these calls, still as it was, under a name."""
 
     patterns: tuple[CallPattern, ...]
@@ -157,7 +163,7 @@ class Seen(_Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class Done(_Worded):
+class Done(WordedDemand):
     """``done verify(customer)``: such a call succeeded; ``not done``: none was let through."""
 
     pattern: CallPattern
@@ -186,7 +192,7 @@ class SeenAll:
 
 
 @dataclass(frozen=True, slots=True)
-class Requirement(_Worded):
+class Requirement(WordedDemand):
     """``require amount <= 100``, or ``refuse if amount > 100``."""
 
     condition: ExpressionLike
@@ -197,14 +203,14 @@ class Requirement(_Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class Confirmation(_Worded):
+class Confirmation(WordedDemand):
     """``confirmed by user``: the host was told yes by them, for this very call, once."""
 
     by: str
 
 
 @dataclass(frozen=True, slots=True)
-class Limit(_Worded):
+class Limit(WordedDemand):
     """``at most 3 times per customer within 24 hours``."""
 
     most: int
@@ -218,7 +224,7 @@ class Limit(_Worded):
 
 
 @dataclass(frozen=True, slots=True)
-class Prohibition(_Worded):
+class Prohibition(WordedDemand):
     """``never delete_account``."""
 
 

@@ -32,7 +32,7 @@ def check_rules(
     checker = RuleChecker(tools, facts, tables, _never_called(tools))
     ruled: dict[str, bool] = {}
     for rule in rules:
-        checker.rule(rule)
+        checker.check(rule)
         own = [each for each in tools[rule.tool].rules if each is not rule and each.line != rule.line]
         if _forbids(rule) and own and not any(each.line == own[0].line for each in rules if each.tool != rule.tool):
             raise PolicyError(f"{rule.tool} is never called: line {own[0].line} demands nothing more", line=rule.line)
@@ -45,7 +45,7 @@ def check_rules(
             reason = "it only reads" if tools[rule.tool].reads else "a rule speaks of it"
             raise PolicyError(f"`allow {rule.tool}` is of no use: {reason}; leave one of them out", line=rule.line)
     for tool in tools.values():
-        checker.changes(tool, facts)
+        checker.check_changes(tool, facts)
         if not tool.reads and tool.name not in ruled:
             raise PolicyError(
                 f"no rule speaks of {tool.name}, which may change something: write `before {tool.name}: ...`, "
@@ -53,12 +53,12 @@ def check_rules(
                 line=tool.line,
             )
     for fact in facts.values():
-        if fact.name not in checker.used:
+        if fact.name not in checker.expressions.used:
             raise PolicyError(f"no rule reads the fact {fact.name!r}: leave it out", line=fact.line)
     for table in tables.values():
-        if table.name not in checker.used:
+        if table.name not in checker.expressions.used:
             raise PolicyError(f"no rule looks anything up in the table {table.name!r}: leave it out")
-        checker.rows(table)
+        checker.expressions.check_rows(table)
     used = _used_records(tools.values(), facts.values())
     for record in records:
         if record not in used:
