@@ -13,10 +13,9 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 import time
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from importlib import import_module
@@ -25,7 +24,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
-from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SharedWrites, SqlRows, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, SqlRows, Transaction
 
 _SCHEMA: Final = "stepguard"
 _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
@@ -62,7 +61,7 @@ _REMEDIES: Final = {
 }
 
 
-class LedgerDatabase:
+class LedgerDatabase(LedgerStore):
     """One schema of a Postgres database; see `stepguard.ledger.store.LedgerStore`.
 
     Args:
@@ -76,10 +75,12 @@ class LedgerDatabase:
     """
 
     def __init__(self, address: str, *, read_only: bool = False) -> None:
+        super().__init__()
         try:
             self._psycopg: Final[Any] = import_module("psycopg")
         except ImportError:
             raise MissingExtraError("a ledger in Postgres", extra="postgres") from None
+        self._failure = self._psycopg.Error
         self._address: Final = address
         self.path, self._schema, given = _read_address(address)
         try:
@@ -88,15 +89,10 @@ class LedgerDatabase:
             what = f"ledger is no address of a Postgres database ({_without_password(address, str(error))})"
             raise ConfigError(f"{what}: postgresql://user@host/database", option="ledger") from None
         self._read_only: Final = read_only
-        self._lock: Final = threading.RLock()
         self._busy = 0
         self._head: tuple[int, bytes] | None = None
-        self._writes: Final = SharedWrites()
-        self._syncing: Final = SharedSync()
         self._held: Final[set[int]] = set()
         self._freed: Final[list[int]] = []
-        self._process: Final = os.getpid()
-        self._closed = False
         with self._using():
             self._connection = self._connect()
             try:
@@ -107,7 +103,6 @@ class LedgerDatabase:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """See `LedgerStore.writing`."""
         begin = "begin isolation level read committed; set local synchronous_commit = off"  # `sync` waits for the disk
         with self._using():
             self._first(f"{begin}; select pg_advisory_xact_lock({self._key('writer')})")
@@ -122,15 +117,7 @@ class LedgerDatabase:
             self._head = transaction.head or self._head
             self._syncing.note()
 
-    def write(self, change: Callable[[Transaction], None]) -> None:
-        """See `LedgerStore.write`."""
-        self._writes.write(change, self.writing)
-
-    def sync(self) -> None:
-        """See `LedgerStore.sync`."""
-        self._syncing.wait(self._sync)
-
-    def _sync(self) -> None:
+    def _sync_written(self) -> None:
         """Commit something that waits for the disk: whatever was committed before it is there as well."""
         sql = "select pg_logical_emit_message(true, 'stepguard', ''), count(*) from records"
         with self._using():
@@ -141,7 +128,6 @@ class LedgerDatabase:
             raise LedgerError(f"{what}: run again with the same run_id")
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """See `LedgerStore.read`."""
         with self._using():
             rows: list[tuple[Any, ...]] = self._first(_translated(sql), arguments).fetchall()
             return rows
@@ -153,7 +139,6 @@ class LedgerDatabase:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """See `LedgerStore.snapshot`."""
         with self._using():
             self._first("begin isolation level repeatable read read only")
             try:
@@ -163,7 +148,6 @@ class LedgerDatabase:
                     self._connection.execute("rollback")
 
     def reader(self) -> LedgerDatabase:
-        """See `LedgerStore.reader`."""
         return LedgerDatabase(self._address, read_only=True)
 
     def tidy(self) -> None:
@@ -182,7 +166,6 @@ class LedgerDatabase:
             raise LedgerError(f"{what} ({warnings[0]}): erase the same runs again as their owner")
 
     def take(self, lock: int) -> bool:
-        """See `LedgerStore.take`."""
         with self._using():
             self._first("select 1")  # a connection that was lost held no locks any more
             if lock in self._held or not self._take(lock):
@@ -202,7 +185,6 @@ class LedgerDatabase:
                     self._busy = 0
 
     def held(self, locks: Iterable[int]) -> set[int]:
-        """See `LedgerStore.held`."""
         wanted = {self._key(str(each)) % 2**64: each for each in locks}
         if not wanted:
             return set()
@@ -213,7 +195,6 @@ class LedgerDatabase:
         return {wanted[key] for high, low in rows if (key := (high << 32) + low) in wanted}
 
     def close(self) -> None:
-        """See `LedgerStore.close`."""
         with self._lock:
             self._closed = True
             self._held.clear()
@@ -332,20 +313,16 @@ class LedgerDatabase:
             with suppress(self._psycopg.Error):  # a connection that was lost holds none
                 self._connection.execute(f"select pg_advisory_unlock({self._key(str(lock))})")
 
+    def _explain(self, error: Any) -> tuple[object, str]:
+        state = error.sqlstate or ""
+        return _REMEDIES.get(state) or _without_password(self._address, str(error).strip()), state
+
     @contextmanager
     def _using(self) -> Iterator[None]:
-        if os.getpid() != self._process:  # two processes would talk over one connection
-            raise LedgerError(
-                f"the ledger {self.path} was opened before this process was forked: open one in each process"
-            )
-        with self._lock:
+        with super()._using():
             self._busy += 1
             try:
                 yield
-            except self._psycopg.Error as error:
-                state = error.sqlstate or ""
-                remedy = _REMEDIES.get(state) or _without_password(self._address, str(error).strip())
-                raise LedgerError(f"the ledger {self.path}: {remedy} ({state or type(error).__name__})") from error
             finally:
                 if self._busy == 1:
                     self._unlock_freed()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sqlite3
 import sys
-import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +16,7 @@ from stepguard.core.sqlite_files import find_foreign, read_only_address
 from stepguard.errors import ConfigError, LedgerError
 from stepguard.ledger import store
 from stepguard.ledger.locks import RunLocks
-from stepguard.ledger.store import BUSY_SECONDS, SharedSync, SharedWrites, Transaction
+from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, Transaction
 
 _APPLICATION: Final = 0x5374_4C67
 _LONG: Final = 16 * 2**20
@@ -38,7 +37,7 @@ _REMEDIES: Final = {
 }
 
 
-class LedgerFile:
+class LedgerFile(LedgerStore):
     """One SQLite file in write-ahead mode; it may be shared between threads, and the file between processes.
 
     Args:
@@ -50,21 +49,19 @@ class LedgerFile:
         ConfigError: no file can be called so.
     """
 
+    _failure = sqlite3.Error
+
     def __init__(self, path: str, *, read_only: bool = False) -> None:
+        super().__init__()
         _check_path(path)
         self.path = path
         self._absolute: Final = str(Path(path).absolute())  # which is no URI, whatever the name begins with
         beside = os.path.realpath(self._absolute)
         self._files: Final = self._absolute, f"{beside}-wal", f"{beside}-shm"
-        self._lock: Final = threading.RLock()
-        self._closed = False
         self._unsynced: OSError | None = None
         self._log: int | None = None
         self._long: int = _LONG
-        self._writes: Final = SharedWrites()
-        self._syncing: Final = SharedSync()
         self._identity: tuple[tuple[int, int] | None, ...] = ()
-        self._process: Final = os.getpid()
         self._lock_path: Final = Path(f"{beside}-locks")  # the same under every name of the file
         self._locks: Final = RunLocks(str(self._lock_path))
         try:
@@ -73,11 +70,11 @@ class LedgerFile:
             raise LedgerError(f"the ledger {path} cannot be read: {error.strerror or error}") from None
         if foreign:
             raise LedgerError(f"{path} is no ledger: {foreign}")
-        with self._explained():
+        with self._using():
             self._connection = self._open_to_read() if read_only else _connect(self._absolute)
         self._closing: Final[list[Callable[[], object]]] = [weakref.finalize(self, self._connection.close)]
         try:
-            with self._explained():
+            with self._using():
                 self._check_schema(make=not read_only)
                 if not read_only and _write_ahead(self._connection):
                     self._open_log()
@@ -139,8 +136,7 @@ class LedgerFile:
 
     @contextmanager
     def writing(self) -> Iterator[Transaction]:
-        """See `LedgerStore.writing`."""
-        with self._lock, self._explained():
+        with self._using():
             self._check_there()
             self._check_synced()
             self._begin()
@@ -204,15 +200,7 @@ class LedgerFile:
                 self._long = _LONG  # and nobody reads what was there before
         self._connection.execute(f"pragma busy_timeout = {1000 * BUSY_SECONDS:.0f}")
 
-    def write(self, change: Callable[[Transaction], None]) -> None:
-        """See `LedgerStore.write`."""
-        self._writes.write(change, self.writing)
-
-    def sync(self) -> None:
-        """See `LedgerStore.sync`."""
-        self._syncing.wait(self._sync_log)
-
-    def _sync_log(self) -> None:
+    def _sync_written(self) -> None:
         self._check_synced()
         if self._closed:
             raise LedgerError(f"the ledger {self.path} was closed before it was synced")
@@ -230,8 +218,7 @@ class LedgerFile:
             raise LedgerError(f"the ledger {self.path}: {_REMEDIES['SQLITE_IOERR']} ({self._unsynced})")
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """See `LedgerStore.read`."""
-        with self._lock, self._explained():
+        with self._using():
             return self._connection.execute(sql, arguments).fetchall()
 
     def now(self) -> float:
@@ -240,7 +227,7 @@ class LedgerFile:
 
     def tidy(self) -> None:
         """See `LedgerStore.tidy`: out of what SQLite keeps beside the file as well."""
-        with self._lock, self._explained():
+        with self._using():
             self._connection.execute("vacuum")
             busy = self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]
         if busy:
@@ -250,13 +237,11 @@ class LedgerFile:
             )
 
     def reader(self) -> LedgerFile:
-        """See `LedgerStore.reader`."""
         return LedgerFile(self._absolute, read_only=True)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """See `LedgerStore.snapshot`."""
-        with self._lock, self._explained():
+        with self._using():
             self._connection.execute("begin")
             try:
                 yield
@@ -264,18 +249,15 @@ class LedgerFile:
                 self._connection.execute("rollback")
 
     def take(self, lock: int) -> bool:
-        """See `LedgerStore.take`."""
         try:
             return self._locks.take(lock)
         except OSError as error:
             raise LedgerError(f"the locks of the ledger {self.path} cannot be held: {error}") from None
 
     def free(self, lock: int) -> None:
-        """See `LedgerStore.free`."""
         self._locks.free(lock)
 
     def held(self, locks: Iterable[int]) -> set[int]:
-        """See `LedgerStore.held`."""
         if not self._lock_path.exists():  # none are held of a copy
             return set()
         try:
@@ -284,25 +266,15 @@ class LedgerFile:
             raise LedgerError(f"the locks of the ledger {self.path} cannot be seen: {error}") from None
 
     def close(self) -> None:
-        """See `LedgerStore.close`."""
         with self._lock, self._syncing.lock:
             self._closed = True
             for close in self._closing:
                 close()
         self._locks.close()
 
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        if os.getpid() != self._process:  # SQLite and the locks know a process by its files, which a fork shares
-            raise LedgerError(
-                f"the ledger {self.path} was opened before this process was forked: open one in each process"
-            )
-        try:
-            yield
-        except sqlite3.Error as error:
-            name = getattr(error, "sqlite_errorname", "") or ""
-            remedy = next((text for key, text in _REMEDIES.items() if name.startswith(key)), None)
-            raise LedgerError(f"the ledger {self.path}: {remedy or error} ({name or type(error).__name__})") from error
+    def _explain(self, error: sqlite3.Error) -> tuple[object, str]:
+        name = getattr(error, "sqlite_errorname", "") or ""
+        return next((text for key, text in _REMEDIES.items() if name.startswith(key)), error), name
 
 
 def _check_path(path: str) -> None:

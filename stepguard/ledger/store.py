@@ -7,11 +7,13 @@ digest, from which nobody can tell the body without the salt, so that the chain 
 
 from __future__ import annotations
 
+import os
 import struct
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Final, Protocol
@@ -211,7 +213,7 @@ class _Write:
     error: BaseException | None = None
 
 
-class LedgerStore(Protocol):
+class LedgerStore(ABC):
     """What keeps a ledger; it may be shared between threads. Its SQL is that which SQLite and Postgres have in common.
 
     Attributes:
@@ -219,7 +221,17 @@ class LedgerStore(Protocol):
     """
 
     path: str
+    _failure: type[Exception]
+    """What its driver raises."""
 
+    def __init__(self) -> None:
+        self._lock: Final = threading.RLock()
+        self._process: Final = os.getpid()
+        self._closed = False
+        self._writes: Final = SharedWrites()
+        self._syncing: Final = SharedSync()
+
+    @abstractmethod
     def writing(self) -> AbstractContextManager[Transaction]:
         """Write in one transaction, which survives the death of the process when this is left, and behind `sync` a
         loss of power; nobody else writes meanwhile.
@@ -231,6 +243,7 @@ class LedgerStore(Protocol):
 
     def write(self, change: Callable[[Transaction], None]) -> None:
         """Write as `writing` does, together with other threads; see `SharedWrites.write`."""
+        self._writes.write(change, self.writing)
 
     def sync(self) -> None:
         """Have everything that was written before, by whomever, survive a loss of power. Others may write meanwhile.
@@ -238,7 +251,9 @@ class LedgerStore(Protocol):
         Raises:
             LedgerError: it may be lost, and nothing more can be written here.
         """
+        self._syncing.wait(self._sync_written)
 
+    @abstractmethod
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         """The rows of a query.
 
@@ -246,6 +261,7 @@ class LedgerStore(Protocol):
             LedgerError: it cannot be read.
         """
 
+    @abstractmethod
     def now(self) -> float:
         """The time in seconds since 1970, by the one clock of all who share it.
 
@@ -253,12 +269,15 @@ class LedgerStore(Protocol):
             LedgerError: it cannot be read.
         """
 
+    @abstractmethod
     def snapshot(self) -> AbstractContextManager[None]:
         """Read what is there now, whatever is written meanwhile."""
 
+    @abstractmethod
     def reader(self) -> LedgerStore:
         """The same, opened once more to be read, so that nobody waits for that."""
 
+    @abstractmethod
     def tidy(self) -> None:
         """Take what was erased out of the files themselves.
 
@@ -266,6 +285,7 @@ class LedgerStore(Protocol):
             LedgerError: somebody is reading or writing; what was erased may still stand in them.
         """
 
+    @abstractmethod
     def take(self, lock: int) -> bool:
         """Take a lock, that of a run by its number; whether nobody else holds it. It is free when the process dies.
 
@@ -273,9 +293,11 @@ class LedgerStore(Protocol):
             LedgerError: it cannot be held.
         """
 
+    @abstractmethod
     def free(self, lock: int) -> None:
         """Give a lock back."""
 
+    @abstractmethod
     def held(self, locks: Iterable[int]) -> set[int]:
         """Those of the locks that anybody holds.
 
@@ -283,5 +305,28 @@ class LedgerStore(Protocol):
             LedgerError: that cannot be found out.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Close it, and give every lock back; closing twice does nothing."""
+
+    @abstractmethod
+    def _sync_written(self) -> None:
+        """Sync what was written; see `sync`."""
+
+    @abstractmethod
+    def _explain(self, error: Any) -> tuple[object, str]:
+        """What is wrong, with what to do about it, and the driver's name for that, which may be empty."""
+
+    @contextmanager
+    def _using(self) -> Iterator[None]:
+        """Use it as the only thread, and raise what the driver does as a `LedgerError`."""
+        if os.getpid() != self._process:  # connections and locks are known by their process, and a fork shares them
+            raise LedgerError(
+                f"the ledger {self.path} was opened before this process was forked: open one in each process"
+            )
+        with self._lock:
+            try:
+                yield
+            except self._failure as error:
+                what, name = self._explain(error)
+                raise LedgerError(f"the ledger {self.path}: {what} ({name or type(error).__name__})") from error
