@@ -7,7 +7,7 @@ summaries   `RunSummary`: how they stand
 journal     one run in it: what is read when it goes on, and what is written
 writer      its only writer
 records     what is written, as JSON
-store       what it is kept in, with its chain of hashes: sqlite_file, or the database of postgres
+store       what it is kept in, with its chain of hashes: sqlite_file, or the database of postgres, by its addresses
 locks       one writer for each run of a file
 rates       `RatedBackend`: a rate of calls that all who share a ledger count together
 replaying   a run carried out again without a model

@@ -20,14 +20,12 @@ from contextlib import contextmanager, suppress
 from hashlib import blake2b
 from importlib import import_module
 from typing import Any, Final
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
+from stepguard.ledger.addresses import read_address, without_password
 from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, SqlRows, Transaction
 
-_SCHEMA: Final = "stepguard"
-_NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
 _LOST_SECONDS: Final = 20.0
 """How long a server that was lost while something was committed is waited for."""
 _TYPES: Final = {"blob": "bytea", "real": "double precision", "integer": "bigint", "without rowid": ""}
@@ -82,11 +80,11 @@ class LedgerDatabase(LedgerStore):
             raise MissingExtraError("a ledger in Postgres", extra="postgres") from None
         self._failure = self._psycopg.Error
         self._address: Final = address
-        self.path, self._schema, given = _read_address(address)
+        self.path, self._schema, given = read_address(address)
         try:
             self._options: Final[Any] = {**_CONNECTING, **import_module("psycopg.conninfo").conninfo_to_dict(given)}
         except self._psycopg.Error as error:
-            what = f"ledger is no address of a Postgres database ({_without_password(address, str(error))})"
+            what = f"ledger is no address of a Postgres database ({without_password(address, str(error))})"
             raise ConfigError(f"{what}: postgresql://user@host/database", option="ledger") from None
         self._read_only: Final = read_only
         self._busy = 0
@@ -129,13 +127,11 @@ class LedgerDatabase(LedgerStore):
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         with self._using():
-            rows: list[tuple[Any, ...]] = self._first(_translated(sql), arguments).fetchall()
-            return rows
+            return list(self._first(_translated(sql), arguments).fetchall())
 
     def now(self) -> float:
         """See `LedgerStore.now`: that of the server."""
-        ((now,),) = self.read("select extract(epoch from clock_timestamp())::double precision")
-        return float(now)
+        return float(self.read("select extract(epoch from clock_timestamp())::double precision")[0][0])
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -211,8 +207,7 @@ class LedgerDatabase(LedgerStore):
             if self._read_only:
                 connection.execute("set default_transaction_read_only = on")
             connection.execute(f'set search_path to "{self._schema}"')
-            encoding = connection.info.parameter_status("server_encoding")
-            if encoding != "UTF8":
+            if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
                 what = f"{self.path} is a database in {encoding}, which cannot hold every text"
                 raise LedgerError(f"{what}: use one in UTF8")
         except BaseException:
@@ -266,10 +261,9 @@ class LedgerDatabase(LedgerStore):
                 if time.monotonic() < until:
                     time.sleep(0.1)
                     continue
-            what = (
-                f"the ledger {self.path}: the server was lost while it was written, so that nobody can say whether it"
-            )
-            raise LedgerError(f"{what} was: run again with the same run_id, which reads what is there") from error
+            what = "so that nobody can say whether it was: run again with the same run_id, which reads what is there"
+            lost = f"the ledger {self.path}: the server was lost while it was written"
+            raise LedgerError(f"{lost}, {what}") from error
 
     def _check_schema(self, *, make: bool) -> None:
         connection = self._connection
@@ -315,7 +309,7 @@ class LedgerDatabase(LedgerStore):
 
     def _explain(self, error: Any) -> tuple[object, str]:
         state = error.sqlstate or ""
-        return _REMEDIES.get(state) or _without_password(self._address, str(error).strip()), state
+        return _REMEDIES.get(state) or without_password(self._address, str(error).strip()), state
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -349,35 +343,6 @@ def _translated(sql: str) -> str:
 
 def _typed(sql: str) -> str:
     return _TYPE.sub(lambda match: _TYPES[match[0]], sql)
-
-
-def _read_address(address: str) -> tuple[str, str, str]:
-    """What is shown of an address, the schema that it names, and the address without that."""
-    try:
-        parts = urlsplit(address)
-        options = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
-    except ValueError:
-        raise ConfigError("ledger is no address of a Postgres database", option="ledger") from None
-    schema = next((value for name, value in options if name == "schema"), _SCHEMA)
-    if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
-        # That of the queues beside it ends with _queue, and is cut off at 63 characters without a word.
-        what = f"no ledger can be kept in a schema {schema!r:.80}: name it in at most 55 small letters"
-        raise ConfigError(what, option="ledger")
-    others = [(name, value) for name, value in options if name != "schema"]
-    user, at, host = parts.netloc.rpartition("@")
-    shown = urlunsplit((parts.scheme, f"{user.partition(':')[0]}{at}{host}", parts.path, "", ""))
-    shown += "" if schema == _SCHEMA else f"?schema={schema}"
-    return shown, schema, urlunsplit((parts.scheme, parts.netloc, parts.path, urlencode(others), ""))
-
-
-def _without_password(address: str, text: str) -> str:
-    """A message of the driver, in which no password stands."""
-    parts = urlsplit(address)
-    secrets = [parts.netloc.rpartition("@")[0].partition(":")[2]]
-    secrets += [value for name, value in parse_qsl(parts.query) if "password" in name]
-    for secret in filter(None, secrets):
-        text = text.replace(secret, "***").replace(unquote(secret), "***")
-    return text
 
 
 def _close(connection: Any, process: int) -> None:
