@@ -86,7 +86,8 @@ class Stubborn:
         text = completion.text or ""
         # In whatever way it is asked, the last of smaller steps included.
         if any(
-            each in request.messages[-1].content for each in ("24.9", "0.0825", "8.25%", "0.07425", "0.01245", "2.241")
+            each in request.messages[-1].content
+            for each in ("24.9", "0.0825", "8.25%", "0.07425", "0.01245", "2.241", "0.40425", "2.05425")
         ):
             text = text.replace("= 2.05", "= 2.06").replace("24.9 + 2.05 = 26.95", "24.9 + 2.06 = 26.96")
             text = text.replace("Answer: 26.95", "Answer: 26.96")

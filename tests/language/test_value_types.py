@@ -303,7 +303,7 @@ def test_the_wrong_rounding_mode_of_a_percentage_is_named() -> None:
     [
         *(("50 * 0.1 = 5", "ok"), ("50 * 10% = 5", "ok"), ("50 * 10 % = 5", "ok"), (r"50 \times 10\% = 5", "ok")),
         *(("10% of 50 = 5", "ok"), ("$50 * 10% = $5", "ok"), ("50 * 10% = 10% * 50 = 5", "ok")),
-        *(("50 * 10 / 100 = 5", "unfaithful_work"), ("50 * 1% = 5", "wrong_operand")),
+        *(("50 * 10 / 100 = 5", "ok"), ("50 * 1% = 5", "wrong_operand")),
         *(("50 * 10% = 50", "wrong_value"), ("50 * 10 = 5", "wrong_operand"), ("50 % 10 = 5", "wrong_operand")),
         *(("50 * 10%3 = 5", "wrong_operand"), ("50 * 1,0% = 5", "malformed"), ("10 percent of 50 = 5", "ok")),
     ],

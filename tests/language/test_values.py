@@ -25,7 +25,7 @@ MODES: list[Rounding] = ["half_up", "half_down", "half_even", "up", "down", "cei
     [
         *(("integer", "130,000", 130000), ("integer", "2.0", 2), ("integer", "€18.00", 18), ("number", "2.0", 2)),
         *(("number", "0.5", Fraction(1, 2)), ("number", "28%", Fraction(7, 25))),
-        *(("decimal(2)", "18", Decimal("18.00")), ("decimal(2)", "2.500", Decimal("2.50"))),
+        *(("decimal(2)", "18", Decimal("18.00")), ("decimal(2)", "2.5000", Decimal("2.50"))),
         *(("decimal(2)", "-0.00", Decimal("0.00")), ("decimal(0)", "3", Decimal(3)), ("boolean", " True ", True)),
         *(("boolean", "false", False), ("text", " as it is ", " as it is ")),
     ],
