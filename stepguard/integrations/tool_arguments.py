@@ -8,13 +8,13 @@ percentage is text with its sign, as everywhere (see `stepguard.language.value_t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, Final
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import InputError, ValueRefused
 from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
+from stepguard.language.term_types import suggestion
 from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value, show_value
@@ -49,10 +49,8 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
         raise InputError(_problems_text(["the arguments are no JSON object"], procedure.inputs))
     declared = {each.name: each for each in procedure.inputs}
     problems = [f"{_quoted(name)} is given twice" for name in sorted(given.repeated)]
-    for name in given:
-        if name not in declared:
-            near = get_close_matches(name, declared, 1)
-            problems.append(f"there is no {_quoted(name)}" + (f" (did you mean {near[0]!r}?)" if near else ""))
+    unknown = [name for name in given if name not in declared]
+    problems += [f"there is no {_quoted(name)}{suggestion(name, declared)}" for name in unknown]
     fitting: dict[str, object] = {}
     for name, each in declared.items():
         if name not in given:

@@ -274,13 +274,12 @@ class RuleChecker:
             if cases.exclude(case):
                 raise PolicyError(f"the case {shown!r} never comes up behind those above it")
             cases.add(Opposite(case))
+            above = behind.inner()
             if behind.conditions.exclude(case):
                 self._note(demand, f"the case {shown!r} never comes up behind what is required above it: leave it out")
                 above = EarlierDemands()
-            else:
-                above = behind.inner()
-                if not number and behind.conditions.exclude(Opposite(case)):
-                    self._note(demand, f"the case {shown!r} comes up always behind what is required above it")
+            elif not number and behind.conditions.exclude(Opposite(case)):
+                self._note(demand, f"the case {shown!r} comes up always behind what is required above it")
             above.conditions.add(case)
             self._body(body, replace(scope.inner(), above=above))
             behind.conditions.add(Opposite(case))
