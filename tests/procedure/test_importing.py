@@ -194,9 +194,24 @@ def test_what_stands_below_a_refused_line_is_refused(line: str) -> None:
     assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
 
 
-@all_rows("path", sorted((Path(__file__).parents[2] / "examples").glob("*.procedure")))
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.procedure"))
+WITH_UNITS = [path for path in EXAMPLES if "quantity(" in path.read_text(encoding="utf-8")]
+
+
+@all_rows("path", [path for path in EXAMPLES if path not in WITH_UNITS])
 def test_a_text_of_the_language_is_imported_as_it_is(path: Path) -> None:
     """With records, tables, loops and persons; only its comments have notes."""
+    _imported_as_it_is(path)
+
+
+@all_rows("path", WITH_UNITS)
+def test_a_text_with_units_is_imported_as_it_is(path: Path) -> None:
+    """The same where its values have units."""
+    pytest.importorskip("pint")
+    _imported_as_it_is(path)
+
+
+def _imported_as_it_is(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     found = import_procedure(text)
     assert found.procedure is not None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import string
+from difflib import get_close_matches
+from functools import partial
 
 import pytest
 from hypothesis import given
@@ -12,7 +14,7 @@ from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds
-from stepguard.errors import ProcedureError
+from stepguard.errors import ProcedureError, ValueRefused
 from stepguard.language.expressions import RESERVED
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Input, Performer, UnclearWords
@@ -61,6 +63,18 @@ types = st.sampled_from([
 options = st.sampled_from(["one_of(yes, no)", 'one_of("a, b", "c = (1)", d e)'])
 
 
+def _asks(words: str, kind: str) -> bool:
+    """Whether text lets such words be asked: those that are a value of the type, or nearly an option, are refused."""
+    made = ValueType.parse(kind)
+    if made.options:
+        return not get_close_matches(words, made.options, n=1)
+    try:
+        made.read(words)
+    except ValueRefused:
+        return True
+    return made.kind == "text"
+
+
 @st.composite
 def procedures(draw: st.DrawFn) -> Procedure:
     """Any procedure that text can hold."""
@@ -75,7 +89,8 @@ def procedures(draw: st.DrawFn) -> Procedure:
         if draw(st.integers(0, 2)) == 0:
             reads = draw(st.lists(st.sampled_from(known), unique=True, max_size=2)) if known else []
             kind = draw(types | options | st.just("text") | st.just("boolean"))
-            steps.append(Step(name, instruction=draw(instructions), type=kind, reads=reads))
+            asked = draw(instructions if reads else instructions.filter(partial(_asks, kind=kind)))
+            steps.append(Step(name, instruction=asked, type=kind, reads=reads))
         else:
             operator = draw(st.sampled_from(["+", "-", "*", "/", "//", "%", "^", "<", "=="]))
             text = f"{draw(operand)} {operator} -({draw(operand)})"
@@ -90,6 +105,14 @@ def procedures(draw: st.DrawFn) -> Procedure:
         numbers += [name] if steps[-1].type.numeric else []
     title = draw(st.just("procedure") | instructions.filter(lambda text: len(text.splitlines()) == 1))
     return Procedure(steps, inputs=inputs, answer=draw(st.sampled_from(known)), name=title)
+
+
+@all_rows("kind, words", [("number", "12."), ("boolean", "true"), ("one_of(yes, no)", "yes")])
+def test_an_instruction_that_is_a_value_is_never_read_as_that_value(kind: str, words: str) -> None:
+    """No text holds such a step, and what it is printed as is refused, not read as another procedure."""
+    procedure = Procedure([Step("t", instruction=words, type=kind)])
+    with pytest.raises(ProcedureError):
+        Procedure.parse(str(procedure))
 
 
 @given(procedures())

@@ -137,6 +137,7 @@ def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
 
 def _step(step: Step) -> list[str]:
     line = step.id if step.type == NUMBER and step.expression is not None else f"{step.id}: {step.type}"
+    option = False  # which would be read as the option, and asked of nobody
     words = None if step.instruction is None else quoted(step.instruction)
     if step.operation is not None:
         line = f"{line} = {step.performer} {step.operation}({_arguments(step.arguments)})"
@@ -150,6 +151,7 @@ def _step(step: Step) -> list[str]:
         words = None
         read = _declared_reads(step)
         line += f" (reads {', '.join(read)})" if read else ""
+        option = step.performer == "model" and not read and step.instruction in step.type.options
     line += "" if words is None else f"  {words}"
     written = [write_check(check) for check in step.checks]
     line += f"  check: {'; '.join(map(str, written))}" if written and None not in written else ""
@@ -158,7 +160,8 @@ def _step(step: Step) -> list[str]:
     beside += [
         f"{name} {str(getattr(step, name)).lower()}" for name, value in usual.items() if getattr(step, name) != value
     ]
-    return [line, *(f"({' '.join(each.split())}: {_NO_TEXT})" for each in beside)]
+    lines = [line, *(f"({' '.join(each.split())}: {_NO_TEXT})" for each in beside)]
+    return [*lines, "(the option is asked as an instruction: only Python can hold it)"] if option else lines
 
 
 def _usual(step: Step) -> Mapping[str, bool]:
