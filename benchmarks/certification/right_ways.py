@@ -339,6 +339,25 @@ def _encoded(case: Case) -> object:
     return json.dumps(case.right())
 
 
+@right_way("an arrow to the result")
+def _arrow(case: Case) -> object:
+    work = case.work()
+    return None if work is None else f"{work} {case.chance.choice(['->', chr(0x2192), '=>'])} {case.plain}"
+
+
+@right_way("a verb of equality before the result")
+def _verb(case: Case) -> object:
+    work = case.work()
+    return None if work is None else f"{work} {case.chance.choice(['is', 'equals', 'gives', 'ergibt'])} {case.plain}"
+
+
+@right_way("a tick or a word that affirms behind the result")
+def _affirmed(case: Case) -> object:
+    work = case.work()
+    said = case.chance.choice([" \u2713", " \u2705", " (verified)", " (correct)"])
+    return None if work is None else f"{work} = {case.plain}{said}"
+
+
 # Understood by a person, and refused by the package: each says where its documentation refuses it.
 
 
@@ -400,12 +419,6 @@ def _colon_division(case: Case) -> object:
     return None if plain is None or shown is None or shown == plain else f"{shown} = {case.plain}"
 
 
-@right_way("an arrow to the result (no equation)", refused=True)
-def _arrow(case: Case) -> object:
-    work = case.work()
-    return None if work is None else f"{work} {case.chance.choice(['->', chr(0x2192), '=>'])} {case.plain}"
-
-
 @right_way("the result first (the value is the last side)", refused=True)
 def _result_first(case: Case) -> object:
     tree = case.made.tree
@@ -414,7 +427,7 @@ def _result_first(case: Case) -> object:
     return f"{case.plain} = {case.work()}"
 
 
-@right_way("a remark behind the result (the value stands alone)", refused=True)
+@right_way("a remark behind the result that says more of it (the value stands alone)", refused=True)
 def _remark(case: Case) -> object:
     work = case.work()
-    return None if work is None else f"{work} = {case.plain}{case.chance.choice([' (rounded)', ';', ' exactly'])}"
+    return None if work is None else f"{work} = {case.plain}{case.chance.choice([' (estimated)', ';', ' exactly'])}"

@@ -112,7 +112,7 @@ _texts("a superscript", "{}\u00b2", "{}\u2070", "{}\u00b9", "\u00b2{}", "{}\u208
 _texts(
     "text around it",
     "answer: {}",
-    "{} (rounded)",
+    "{} (estimated)",
     "{}; done",
     "value={}{}",
     "{}\u200b1",

@@ -57,6 +57,14 @@ _PLANNED: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """What a writer does with a claim, or says of how it was worked out."""
+_OFFERED: Final = lazy_pattern(
+    r"\blet me know if you(?:['\u2019]d| would| will)? (?:need|want|have|like|require)(?: (?:any|some|more|further"
+    r"|other|additional|to see))*(?: (?:anything|something|help|assistance|questions?|details?|explanations?"
+    r"|clarifications?|information))?(?: else| more| further)?"
+    r"(?: with (?:this|that|it|anything(?: else)?))?(?=[.!]?\s*\Z)",
+    re.IGNORECASE,
+)
+"""An offer of more help at the end of a sentence, with nothing said of what stands before it."""
 _CHECKED: Final = lazy_pattern(
     r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z"
     r"|(?:(?:(?:all|both|each|every) )?(?:of )?(?:the )?(?:\w+ )?(?:steps?|values?|checks?|results?|arithmetic)"
@@ -200,9 +208,8 @@ class _Following:
         return ""
 
     def _unread(self, text: str) -> bool:
-        return self._dates(text) or bool(
-            self._understanding.unread(_PLANNED.sub(" ", _PAST.sub("", text)), REMARKS, behind=True)
-        )
+        own = _PLANNED.sub(" ", _OFFERED.sub(" ", _PAST.sub("", text)))
+        return self._dates(text) or bool(self._understanding.unread(own, REMARKS, behind=True))
 
     def _dates(self, text: str) -> bool:
         """Whether a year stands there that is no number of the claim."""

@@ -104,7 +104,10 @@ _MAX_PLACES: Final = 100  # rounding works on integers of so many digits
 _MAX_DEPTH: Final = 8
 """How deep lists and records may be nested in each other."""
 _TOO_LARGE: Final = 10**MAX_DIGITS
-_THOUSANDS: Final = re.compile(r"(?<![0-9.,])[1-9][0-9]{0,2}\.[0-9]{2}0(?![0-9])")
+# Digits with a power of ten behind them (7.030e3) have one in front of their point, which groups nothing.
+_THOUSANDS: Final = re.compile(
+    r"(?<![0-9.,])(?![1-9]\.[0-9]{3}(?:[eE][-+]?[0-9]| ?[x\u00d7] ?10\^))[1-9][0-9]{0,2}\.[0-9]{2}0(?![0-9])"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,7 @@ def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Va
         ("money(USD)", "18.005", "more than 2 decimal places"),
         *(("money(EUR)", text, "groups thousands") for text in ("1.000 EUR", "2.500", "€ 12.340", "-1.000")),
         *(("integer", "12.000", "groups thousands"), ("decimal(2)", "1.250", "groups thousands")),
+        *(("decimal(1)", "70.300e3", "groups thousands"), ("decimal(1)", "7.030e", "groups thousands")),
         *(("money(JPY)", "1.000", "groups thousands"), ("list of money(EUR)", '["1.000"]', "groups thousands")),
         *(("money(JPY)", "18.50", "more than 0 decimal places"), ("boolean", "not true", "true or false")),
         *(("one_of(yes, no)", "maybe", "one of yes, no"), ("one_of(yes, no)", "yes no", "one of")),
@@ -214,6 +215,7 @@ def test_refuses_what_is_no_value_of_the_type(type_: str, text: str, says: str) 
     [
         *(("percent", "5%", Fraction(1, 20)), ("percent(1)", "5.5 %", Decimal("0.055"))),
         *(("money(USD)", "$5", Decimal("5.00")), ("money(USD)", 5, Decimal("5.00"))),
+        *(("decimal(1)", "7.030e3", Decimal("7030.0")), ("integer", "-2.500 x 10^4", -25000)),
         *(("money(EUR)", Decimal("1.000"), Decimal("1.00")), ("money(USD)", 5.25, Decimal("5.25"))),
         ("money(USD)", Fraction(1, 4), Decimal("0.25")),
         *(("one_of(a, b)", "A", "a"), ("number(within 0.1)", "1/3", Fraction(1, 3))),

@@ -77,6 +77,8 @@ def test_words_around_an_object_give_it_to_another_or_take_it_back(text: str) ->
         *("Each step has been verified.", "Check: 10 - 4 = 6 \u2713", "Shall I continue?", "No rounding was needed."),
         *("All steps verified.", "This is correct.", "You're welcome!", "---", "How else can I help you?"),
         *("Would you like me to explain the steps?", "If you have any questions, feel free to ask."),
+        *("Let me know if you need anything else.", "Let me know if you'd like more details!"),
+        *("Let me know if you have any questions.", "Let me know if you need help with anything else"),
     ],
 )
 def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) -> None:
@@ -100,6 +102,9 @@ def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) 
             "I checked none.",
             "The steps are checked by Bob.",
         ),
+        *("Let me know if this is wrong.", "Let me know if you need anything else than 10.", "Let me know if b is 12."),
+        *("Let me know if you have any doubts.", "Let me know if you want the true value.", "Let me know if not."),
+        *("Let me know if you need anything else, I made it up.", "Let me know if you need a better one."),
         *("Das sind die alten Ergebnisse.", "Ce sont des exemples.", "\u4e0d\u662f\u7ed3\u679c", "\U0001f914"),
     ],
 )
