@@ -73,7 +73,7 @@ def _work(address: str, folder: Path, *, forget: bool) -> None:
     """One life of a worker."""
     worker_module._AGAIN_SECONDS = 0.5  # type: ignore[misc]
     if forget:
-        module: Any = import_module("stepguard.ledger.ledger")
+        module: Any = import_module("stepguard.ledger.register")
         load = module.load_run
 
         def forgetful(*given: Any) -> KeptRun:
