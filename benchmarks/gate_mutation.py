@@ -60,7 +60,6 @@ FAULTS: Final = tuple(
         ("an error is a new state", "memory", " or not call.whole:", ":"),
         ("a text is what it shows", "reading", "given = str.__str__(given)", "given = str(given)"),
         ("a time that is shown twice", "reading", "zone.utcoffset(moment) !=", "False and zone.utcoffset(moment) !="),
-        ("one is a thousand", "../language/value_types", "fewer and _THOUSANDS.search(text) is not None", "False"),
         ("another dash", "reading", ".translate(_ALIKE)", ""),
         ("a kept demand uses no yes", "judging", "            outer.yeses |= trial.yeses\n", ""),
         ("an unknown branch is the other one", "judging",
