@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkable
 
 from stepguard.core.completions import Completion, ToolCall
 from stepguard.core.deadlines import awithin
@@ -215,6 +216,12 @@ async def ask(backend: Backend, request: Request) -> Completion:
     if isinstance(backend, AsyncBackend):
         return await backend.acomplete(request)
     return await awithin(None, lambda: backend.complete(request), name="stepguard-request")
+
+
+def session_of(backend: object) -> AbstractAsyncContextManager[Any]:
+    """A session of a backend, which keeps its clients open; one of nothing where it has none."""
+    session = getattr(backend, "session", None)
+    return nullcontext() if session is None else session()
 
 
 def endpoint_of(backend: Backend) -> str:

@@ -22,7 +22,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, Final, Self
 
-from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask, endpoint_of
+from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask, endpoint_of, session_of
 from stepguard.backends.reply_store import ReplyStore
 from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, ReplyMissing
@@ -174,8 +174,7 @@ class RecordedBackend:
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model's, where it has such."""
-        session = getattr(self._backend, "session", None)
-        return nullcontext() if session is None else session()
+        return session_of(self._backend)
 
     def export(self, path: str | Path) -> None:
         """Write the replies without the requests to a text file that can be replayed: JSON lines, sorted.

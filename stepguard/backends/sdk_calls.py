@@ -20,7 +20,7 @@ from stepguard.backends.openai_errors import (
 from stepguard.backends.providers import digest
 from stepguard.backends.reply_forms import chat_body
 from stepguard.backends.sdk_errors import field
-from stepguard.core.redaction import redact
+from stepguard.core.redaction import redact, redacted_start
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, StepguardError
 
@@ -105,11 +105,7 @@ class SdkCall:
         return read_completion(chat_body(self.raw), self._say, asked=asked, answer_in_reasoning=answer_in_reasoning)
 
     def _say(self, words: str) -> str:
-        # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-        secrets = self._secrets or self._all()
-        # Cut before, or megabytes are searched.
-        said = redact(f"{self._name}: {words[: 20 * _LONGEST_MESSAGE]}", *secrets)
-        return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
+        return redacted_start(f"{self._name}: {words}", _LONGEST_MESSAGE, *(self._secrets or self._all()))
 
 
 def without_retries(client: Any, create: object) -> Any:

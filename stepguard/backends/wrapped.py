@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from stepguard.backends.base import Backend, endpoint_of
+from stepguard.backends.base import Backend, endpoint_of, session_of
 
 
 class WrappedBackend:
@@ -45,5 +45,4 @@ class WrappedBackend:
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model's, where it has such."""
-        session = getattr(self._backend, "session", None)
-        return nullcontext() if session is None else session()
+        return session_of(self._backend)

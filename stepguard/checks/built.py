@@ -15,7 +15,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.core.verdicts import Claim, DeviationKind, Strength, Verdict
 from stepguard.errors import ConfigError, ValueRefused
@@ -25,6 +25,9 @@ from stepguard.language.values import Value
 
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
+
+MAX_DOCUMENT: Final = 2_000_000
+"""The longest document, in characters, that is searched."""
 
 NumberOption = int | Fraction | Decimal | float | str
 """A number in a configuration; a float stands for the decimal that Python prints for it."""
@@ -78,6 +81,37 @@ class BuiltCheck(ABC):
 
     def _no_objection(self) -> Verdict:
         return Verdict("not_applicable", self.name)
+
+
+class DocumentCheck(BuiltCheck):
+    """A check that reads a document, and nothing else but what its step reads."""
+
+    __slots__ = ()
+    document: str
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """The document."""
+        return (self.document,)
+
+    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        document = values[self.document]
+        if not isinstance(document, str) or len(document) > MAX_DOCUMENT:
+            return self._undecided(f"{self.document} is no text of up to {MAX_DOCUMENT} characters", retry=False)
+        return self._judge_by(document, step, values, claim)
+
+    def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        raise NotImplementedError
+
+
+def check_document(document: object) -> None:
+    """Refuse what cannot name the variable that holds a document.
+
+    Raises:
+        ConfigError: it is no name.
+    """
+    if not isinstance(document, str) or not document.isidentifier():
+        raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
 
 
 def read_number_option(value: object, option: str) -> tuple[Exact, bool]:

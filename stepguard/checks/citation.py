@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, ClassVar, Final
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import Words, typewritten
 from stepguard.documents.places import Place
@@ -21,7 +21,6 @@ from stepguard.language.values import Value, show_value
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-_MAX_DOCUMENT: Final = 2_000_000
 _MAX_QUOTES: Final = 20  # each is searched in the whole document
 _MAX_PASSAGE: Final = 2000
 _QUOTED: Final = re.compile(
@@ -54,7 +53,7 @@ _TURNING: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Cites(BuiltCheck):
+class Cites(DocumentCheck):
     """The work of a step quotes a passage of a document, in quotes, and the passage stands there.
 
     The model is asked for it: beside the step stands that its work is to quote what decides it. Every passage that is
@@ -77,17 +76,11 @@ class Cites(BuiltCheck):
     words: int
 
     def __init__(self, document: str, *, words: int = 3) -> None:
-        if not isinstance(document, str) or not document.isidentifier():
-            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        check_document(document)
         if type(words) is not int or not 1 <= words <= 50:
             raise ConfigError(f"words is a number from 1 to 50, not {words!r}", option="words")
         object.__setattr__(self, "document", document)
         object.__setattr__(self, "words", words)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The document."""
-        return (self.document,)
 
     @property
     def request(self) -> str:
@@ -108,10 +101,7 @@ class Cites(BuiltCheck):
             return f"{step.id!r} is the step's own value: name the document that decides it"
         return "a step with an expression quotes nothing" if step.expression is not None else None
 
-    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        document = values[self.document]
-        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
-            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+    def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         quotes = [next(filter(None, match.groups())) for match in _QUOTED.finditer("\n".join(claim.work))]
         if not quotes:
             return self._fail(f"the work quotes nothing of {self.document}", "unfaithful_work")
@@ -145,7 +135,7 @@ class Cites(BuiltCheck):
 
 
 @dataclass(frozen=True, slots=True)
-class Copied(BuiltCheck):
+class Copied(DocumentCheck):
     """The value is sentences or lines of a document as they stand there, none cut. A pass is ``"grounded"``.
 
     Args:
@@ -158,19 +148,12 @@ class Copied(BuiltCheck):
     words: int = 1
 
     @property
-    def reads(self) -> tuple[str, ...]:
-        """The document."""
-        return (self.document,)
-
-    @property
     def strongest(self) -> Strength:
         """See `BuiltCheck`."""
         return "grounded"
 
-    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        document, passage = values[self.document], str(values[step.id])
-        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
-            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+    def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
+        passage = str(values[step.id])
         view = View(document)
         count = _words_in(passage)
         if count < min(self.words, len(_WORD.findall(view.text))) or not count:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.checks.grounded_parts import parts_in
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -24,7 +24,6 @@ from stepguard.language.values import Value, show_value, to_exact
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
-_MAX_DOCUMENT: Final = 2_000_000
 _NO_ITEM: Final = frozenset({
     "total", "totals", "subtotal", "sub-total", "grand", "balance", "tax", "taxes", "vat", "gst", "sst", "hst",
     "tendered", "rounding", "rounded", "discount", "savings", "saved", "tip", "gratuity", "summe", "gesamt",
@@ -49,7 +48,7 @@ _UNREAD: Final = re.compile(r"(?<![\w.,/:-])[0-9][0-9.,]*[.,][0-9]{2}(?![\w.,/:]
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Complete(BuiltCheck):
+class Complete(DocumentCheck):
     """Nothing that looks like an item's amount was left out of a list that was read from a document.
 
     What looks like one is written as those that were taken: with as many decimals, or with its currency where they have
@@ -78,8 +77,7 @@ class Complete(BuiltCheck):
     def __init__(
         self, document: str, field: str | None = None, *, apart: Iterable[str] = (), decimal: Literal[".", ","] = "."
     ) -> None:
-        if not isinstance(document, str) or not document.isidentifier():
-            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        check_document(document)
         if field is not None and not isinstance(field, str):
             raise ConfigError(f"field is the name of a field of each item, not {field!r:.60}", option="field")
         if isinstance(apart, str) or not all(isinstance(each, str) and _WORD.fullmatch(each) for each in apart):
@@ -90,11 +88,6 @@ class Complete(BuiltCheck):
         put(self, "field", field)
         put(self, "apart", tuple(apart))
         put(self, "decimal", decimal)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The document."""
-        return (self.document,)
 
     @property
     def strongest(self) -> Strength:
@@ -115,10 +108,7 @@ class Complete(BuiltCheck):
             return f"say which field of {items} holds the amount: complete({self.document}, amount)"
         return None if kind.numeric and kind.kind != "percent" else f"an amount is a number, and {kind} is none"
 
-    def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
-        document = values[self.document]
-        if not isinstance(document, str) or len(document) > _MAX_DOCUMENT:
-            return self._undecided(f"{self.document} is no text of up to {_MAX_DOCUMENT} characters", retry=False)
+    def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         parts = [part for part in parts_in(step.type, values[step.id]) if part.field == (self.field or "")]
         amounts = [Fraction(to_exact(part.value)) for part in parts]
         apart = frozenset({*_NO_ITEM, *map(fold, self.apart)})

@@ -20,7 +20,7 @@ from fractions import Fraction
 from itertools import islice
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
-from stepguard.checks.built import BuiltCheck
+from stepguard.checks.built import MAX_DOCUMENT, DocumentCheck, check_document
 from stepguard.checks.citation import Copied
 from stepguard.checks.grounded_parts import MOST_PARTS, Part, Span, crossing, parts_in
 from stepguard.core.arguments import check_flag, check_one_of
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
 GroundedKind = Literal["number", "date", "text"]
 """What is looked for: a number or a date by value, or text by its words."""
 
-MAX_DOCUMENT: Final = 2_000_000
 _MAX_NAME: Final = 1000  # every name is folded and searched in the whole document
 _UNIT_WORDS: Final = 3
 _SPAN_WORDS: Final = 8
@@ -59,7 +58,7 @@ _AROUND: Final = " \t\r\n\"'`*“”‘’"
 
 
 @dataclass(frozen=True, slots=True, init=False)
-class Grounded(BuiltCheck):
+class Grounded(DocumentCheck):
     """The value stands in a document that the step reads. The verdict's reason says where.
 
     Args:
@@ -110,8 +109,7 @@ class Grounded(BuiltCheck):
         sole: bool = False,
     ) -> None:
         check_order(order)
-        if not isinstance(document, str) or not document.isidentifier():
-            raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
+        check_document(document)
         check_one_of(kind, get_args(GroundedKind), "kind", optional=True)
         labels = beside if isinstance(beside, Mapping) else {} if beside is None else {"": beside}
         for label in labels.values():
@@ -128,11 +126,6 @@ class Grounded(BuiltCheck):
         put(self, "sole", sole)
         put(self, "order", order)
         put(self, "decimal", decimal)
-
-    @property
-    def reads(self) -> tuple[str, ...]:
-        """The document."""
-        return (self.document,)
 
     def places(self, step: Step, values: Mapping[str, Value]) -> tuple[Place, ...]:
         """Where the step's value, under its id in `values`, stands in the document.

@@ -78,9 +78,14 @@ def error_words(error: BaseException) -> str:
         words = str(error)
     except Exception:  # noqa: BLE001 - its text is foreign code
         words = "its text cannot be shown"
+    return redacted_start(words, _LONGEST)
+
+
+def redacted_start(text: str, most: int, *secrets: str | None) -> str:
+    """A text without secrets, of at most so many characters."""
     # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-    said = redact(words[: 20 * _LONGEST])
-    return said if len(said) <= _LONGEST else f"{said[: _LONGEST - 3]}..."
+    start = redact(text[: 20 * most], *secrets)
+    return start if len(start) <= most else f"{start[: most - 3]}..."
 
 
 def error_text(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend
+from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend, session_of
 from stepguard.core.profile import Profile
 from stepguard.core.run_names import run_name
 from stepguard.core.verdicts import shorten
@@ -332,9 +332,7 @@ class Guard:
         async with AsyncExitStack() as stack:
             try:
                 telemetry.started()
-                session = getattr(self._backend, "session", None)
-                if session is not None:
-                    await _open(session(), stack, telemetry)
+                await _open(session_of(self._backend), stack, telemetry)
                 while not run.done:
                     action = run.next_action(settle=False)
                     if action is None and not tasks:

@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from itertools import count
 from typing import Any, Final, Protocol, Self, runtime_checkable
 
+from stepguard.backends.base import session_of
 from stepguard.engine.batch import Batch, BatchRow, RowResult
 from stepguard.errors import ConfigError, InputError, UnexpectedRequest, UsageError
 from stepguard.results import Result
@@ -146,11 +147,7 @@ def map_rows(batch: Batch, rows: object, run: RunRow, backend: object, concurren
 @asynccontextmanager
 async def _session(backend: object) -> AsyncIterator[None]:
     """Keep the clients of a backend open for all runs. That they cannot be closed costs no result."""
-    session = getattr(backend, "session", None)
-    if session is None:
-        yield
-        return
-    opened = session()
+    opened = session_of(backend)
     await opened.__aenter__()
     try:
         yield

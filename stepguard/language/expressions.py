@@ -41,6 +41,9 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 """What an operator of a comparison means, of two values of one kind."""
 
+MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""Operator -> the one that says the same with the sides in the other order."""
+
 RESERVED: Final = frozenset(
     {*FUNCTIONS, "mod", "and", "or", "not", "if", "else", "for", "in", "where", "true", "false"}
 )

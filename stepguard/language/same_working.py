@@ -18,6 +18,7 @@ from typing import Final, cast
 from stepguard.language.digits import Exact, exact
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import (
+    MIRRORED,
     Call,
     Chain,
     Compare,
@@ -32,7 +33,6 @@ from stepguard.language.expressions import (
 )
 from stepguard.language.values import Value, show_value, to_exact
 
-_FLIPPED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 _UNORDERED: Final = frozenset({"min", "max"})
 _MAX_REPEATED: Final = 100
 _MAX_SETTLED: Final = 64
@@ -227,7 +227,7 @@ class _Form:
                 _put(f"({self.text(base)})^({self.text(exponent)})", times, found)
             case Compare(operator, left, right):
                 sides = self.text(left), self.text(right)
-                ways = f"({sides[0]}{operator}{sides[1]})", f"({sides[1]}{_FLIPPED[operator]}{sides[0]})"
+                ways = f"({sides[0]}{operator}{sides[1]})", f"({sides[1]}{MIRRORED[operator]}{sides[0]})"
                 _put(min(ways), times, found)
             case Call(function, arguments, mode):
                 shown = [self.text(argument) for argument in arguments]

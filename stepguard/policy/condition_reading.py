@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 
 from stepguard.language.expressions import (
     COMPARISONS,
+    MIRRORED,
     Call,
     Chain,
     Compare,
@@ -34,7 +35,6 @@ from stepguard.language.term_types import type_of
 from stepguard.language.terms import Aggregate, Field, Item, ListTerm, LiteralTerm, Member, Operand
 from stepguard.language.value_types import ValueType
 
-_MIRRORED: Final = {">": "<", "<": ">", ">=": "<=", "<=": ">=", "==": "==", "!=": "!="}
 _COUNTED: Final = frozenset({"date", "duration", "quantity"})
 _MOST_PARTS: Final = 32
 """What is longer is a term by itself: names may stand for names that stand for names."""
@@ -286,7 +286,7 @@ def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, ValueRan
         return COMPARISONS[operator](0, bound)
     first = parts[0][1]
     scaled = tuple((text, each / first) for text, each in parts)
-    sign = operator if first > 0 else _MIRRORED[operator]
+    sign = operator if first > 0 else MIRRORED[operator]
     return Comparison(
         " + ".join(f"{factor} {text}" for text, factor in scaled),
         sign,

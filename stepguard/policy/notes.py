@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Compare, Expression, Logic, Name, Not, Number
+from stepguard.language.expressions import MIRRORED, Compare, Expression, Logic, Name, Not, Number
 from stepguard.language.terms import Aggregate, Field, LiteralTerm
 from stepguard.language.values import show_value
 from stepguard.policy.rules import (
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredTool
 
 _FLIPPED: Final = {">": "<=", "<=": ">", ">=": "<", "<": ">="}
-_MIRRORED: Final = {">": "<", "<": ">", ">=": "<=", "<=": ">="}
 
 
 class PolicyNote(NamedTuple):
@@ -186,7 +185,7 @@ def _not_negative(tree: Expression, sources: _Sources, *, holds: bool) -> Iterat
             yield from _not_negative(value, inner, holds=holds)
         case Compare(operator, left, right) if operator in _FLIPPED:
             operator = operator if holds else _FLIPPED[operator]
-            for side, other, sign in ((left, right, operator), (right, left, _MIRRORED[operator])):
+            for side, other, sign in ((left, right, operator), (right, left, MIRRORED[operator])):
                 source = _source(side, sources)
                 if source is not None and sign in (">", ">=") and _is_not_negative(other):
                     yield source

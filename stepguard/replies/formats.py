@@ -147,9 +147,8 @@ class EquationFormat:
         if not isinstance(work, str) or value is None:
             wrong = work if not isinstance(work, str) else field["value"]
             return Deviation("malformed", step.id, f"work and value are text, found {_describe(wrong)}")
-        for text in (work, value):
-            if (bad := _NO_TEXT.search(text)) is not None:
-                return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        if (odd := _odd_character(step, work, value)) is not None:
+            return odd
         if step.type.kind == "text" and (bad := LATEX_LOST.match(value)) is not None:
             return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
         if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
@@ -176,9 +175,8 @@ class EquationFormat:
         if not isinstance(data, JsonObject | list):
             form = "an object" if step.type.record is not None else "a list"
             return Deviation("malformed", step.id, f"{form} was expected as the value, found {_describe(data)}")
-        for text in (work, *_texts_in(data)):
-            if (bad := _NO_TEXT.search(text)) is not None:
-                return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+        if (odd := _odd_character(step, work, *_texts_in(data))) is not None:
+            return odd
         try:
             value = encode(leaves_changed(step.type, data, with_point) if self.decimal == "," else data)
         except ValueRefused as error:
@@ -190,6 +188,12 @@ class EquationFormat:
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
         """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""
         return _response_model(tuple((step.id, self.kind(step), _shape(step)) for step in steps))
+
+
+def _odd_character(step: Step, *texts: str) -> Deviation | None:
+    """What is wrong where a text of an entry holds what no text has, such as a control character."""
+    bad = next(filter(None, map(_NO_TEXT.search, texts)), None)
+    return None if bad is None else Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
 
 
 def _text(step: Step, field: object) -> str | None:
@@ -213,8 +217,8 @@ def _unwrapped(field: str) -> object:
 
 def _copied_text(step: Step, text: str) -> Claim | Deviation:
     """The entry of a step that copies a text: what stands behind ``t1 = name =`` is verbatim, whatever it says."""
-    if (bad := _NO_TEXT.search(text)) is not None:
-        return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r}")
+    if (odd := _odd_character(step, text)) is not None:
+        return odd
     value = text
     work: tuple[str, ...] = ()
     for name in (step.id, step.formula or ""):

@@ -26,7 +26,7 @@ from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, Final
 
-from stepguard.core.redaction import redact
+from stepguard.core.redaction import redacted_start
 from stepguard.errors import BackendError, BackendTimeout, RateLimited
 from stepguard.results import Result, Status
 
@@ -108,8 +108,7 @@ def unreadable(message: str) -> HttpProblem:
 
 def cut(message: str) -> str:
     """A message from elsewhere: no key in it, and not long."""
-    text = redact(message[: 20 * _LONGEST])  # cut before, or a page of megabytes is searched for keys
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3]}..."
+    return redacted_start(message, _LONGEST)
 
 
 # Runs

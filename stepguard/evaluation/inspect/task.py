@@ -15,10 +15,10 @@ import asyncio
 import json
 import math
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager
 from typing import Any, Final
 
-from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall, about_to_send
+from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall, about_to_send, session_of
 from stepguard.core.arguments import check_seed
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, UsageError
@@ -248,8 +248,7 @@ class InspectBackend:
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the provider's, where it has such."""
-        session = getattr(self._model.api, "session", None)
-        return nullcontext() if session is None else session()
+        return session_of(self._model.api)
 
 
 def _completion(output: ModelOutput) -> Completion:

@@ -19,7 +19,7 @@ from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.openai_errors import as_backend_error, refused_reply, texts_of
 from stepguard.backends.sdk_errors import field
 from stepguard.core.deadlines import within
-from stepguard.core.redaction import redact
+from stepguard.core.redaction import redact, redacted_start
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, MissingExtraError, StepguardError
 
@@ -85,15 +85,13 @@ class _Common:
             return replace(completion, usage=Usage.estimate(asked, len(completion.text or "")))
         return completion
 
-    def _failed(self, error: Exception, request: Request) -> Completion | Exception:
-        """The reply behind an exception, or the exception to raise outside of any ``except`` block."""
+    def _reply_behind(self, error: Exception, request: Request) -> Completion:
+        """The reply behind an exception; without one it is raised, or as what it means."""
         asked = sum(len(each.content) for each in request.messages)
         if isinstance(error, StepguardError):
-            return error
+            raise error
         if isinstance(error, GraphBubbleUp):  # an interrupt, say: no failure at all, and raised again behind the run
-            carried = BackendError("the graph takes over", retryable=False)
-            carried.__cause__ = error
-            return carried
+            raise BackendError("the graph takes over", retryable=False) from error
         names = {cls.__name__ for cls in type(error).__mro__}
         if "LengthFinishReasonError" in names:
             return read_completion(getattr(error, "completion", None), self._say, asked=asked)
@@ -102,17 +100,12 @@ class _Common:
         if (raw := refused_reply(error)) is not None:
             return read_completion(raw, self._say, asked=asked)
         failure = as_backend_error(error, self._say)
-        if all(self._hidden(text) == text for text in texts_of(error)):
+        if all(redact(text, *self._secrets) == text for text in texts_of(error)):
             failure.__cause__ = error
-        return failure
+        raise failure
 
     def _say(self, words: str) -> str:
-        # Cut before redacting, or a page of megabytes is searched; and after, or half a key could stay.
-        said = self._hidden(f"{self.name}: {words[: 20 * _LONGEST_MESSAGE]}")
-        return said if len(said) <= _LONGEST_MESSAGE else f"{said[: _LONGEST_MESSAGE - 3]}..."
-
-    def _hidden(self, text: str) -> str:
-        return redact(text, *self._secrets)
+        return redacted_start(f"{self.name}: {words}", _LONGEST_MESSAGE, *self._secrets)
 
 
 class ModelBackend(_Common):
@@ -147,12 +140,10 @@ class ModelBackend(_Common):
         try:
             response = within(request.timeout, call, name="stepguard-request")
         except Exception as error:  # noqa: BLE001 - whatever a model or middleware raises
-            found = self._failed(error, request)
+            failure = error
         else:
             return self._completion(request, response)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return self._reply_behind(failure, request)  # outside of the `except` block, or it would be the context
 
 
 class AsyncModelBackend(_Common):
@@ -179,12 +170,10 @@ class AsyncModelBackend(_Common):
             with _unstreamed():
                 response = await self._handler(self._agent_request(request))
         except Exception as error:  # noqa: BLE001 - whatever a model or middleware raises
-            found = self._failed(error, request)
+            failure = error
         else:
             return self._completion(request, response)
-        if isinstance(found, Exception):
-            raise found
-        return found
+        return self._reply_behind(failure, request)  # outside of the `except` block, or it would be the context
 
 
 def openai_settings(model: object) -> ModelSettings:
