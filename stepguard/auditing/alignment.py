@@ -48,9 +48,8 @@ class Alignment:
             name, label = labels.aliases.get(entry.name, (entry.name, ()))
             if name in places.steps:
                 context = headings.over(name, entry.start)
-                sorted_out.setdefault((name, label, context), []).append(
-                    replace(entry, name=name, work=_numeric(entry.work))
-                )
+                numeric = tuple(side for side in entry.work if not names_in(parse_expression(side)))
+                sorted_out.setdefault((name, label, context), []).append(replace(entry, name=name, work=numeric))
         self._start_states(sorted_out)
         made = [round for _, label, context in sorted_out for round in (*label, *context)]
         # Counting begins at 1, unless there is a 0; for indices it is seen later on whether that can be.
@@ -201,7 +200,7 @@ class Alignment:
                 shown = f"{count} for {rounds} rounds, and which belongs to which is not said"
                 again, group.dropped = True, f"the number of claims is {shown}"
                 group.sure = sure if count == len(keys) and not group.single else 0
-            elif count == rounds and not fitting and _same(claimed, group.right):
+            elif count == rounds and not fitting and sorted(map(repr, claimed)) == sorted(map(repr, group.right)):
                 again, group.dropped = True, "the right values stand there in another order than that of the rounds"
             elif sure < min(len(keys), rounds) and claimed[sure:] != group.right[sure:]:
                 again, group.sure = True, sure
@@ -300,12 +299,3 @@ def _common(keys: Sequence[Key], others: Sequence[Key]) -> int:
     """How many keys two ways have in common from the first on."""
     pairs = enumerate(zip(keys, others, strict=False))
     return next((at for at, (key, other) in pairs if key != other), min(len(keys), len(others)))
-
-
-def _same(claimed: list[Value | None], right: list[Value | None]) -> bool:
-    return sorted(map(repr, claimed)) == sorted(map(repr, right))
-
-
-def _numeric(work: tuple[str, ...]) -> tuple[str, ...]:
-    """Working without its formulas: their names mean other values in every round."""
-    return tuple(side for side in work if not names_in(parse_expression(side)))

@@ -153,7 +153,7 @@ class Heads:
         number = bisect_right(self._starts, start) - 1
         found = self._columns(number, start - self._starts[number], end - self._starts[number])
         caption = self._captions.get(number)
-        if caption is not None and not _is_prose(self._line(number)[:_LONGEST]):
+        if caption is not None and len(_WORDS_OF_PROSE.findall(self._line(number)[:_LONGEST])) < _PROSE:
             found = [_under(caption, each) for each in found] or [caption]
         label = _label(self._text[max(self._starts[number], start - _LABEL_REACH) : start])
         if label is not None and not any(each.power for each in found):
@@ -271,7 +271,3 @@ def _under(caption: Head, head: Head) -> Head:
     if head.percent:
         return head
     return Head(head.currencies or caption.currencies, head.power or caption.power)
-
-
-def _is_prose(line: str) -> bool:
-    return len(_WORDS_OF_PROSE.findall(line)) >= _PROSE

@@ -72,17 +72,13 @@ def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
     divided = any(name == variable for key in (*form.under, *form.holes) for name, _ in key)
     if not form.plain or divided:
         return None
-    under = _sum_of(form.under)
+    under = total(_term(key, Fraction(value)) for key, value in form.under.items())
     terms_by_power: dict[int, list[Formula]] = {}
     for key, value in form.over.items():
         power = dict(key).get(variable, 0)
         rest = tuple((name, each) for name, each in key if name != variable)
         terms_by_power.setdefault(power + 1, []).append(_term(rest, Fraction(value) / (power + 1)))
     return {power: product((total(terms), PowerOf(under, Number(-1)))) for power, terms in terms_by_power.items()}
-
-
-def _sum_of(polynomial: Mapping[tuple[tuple[str, int], ...], int | Fraction]) -> Formula:
-    return total(_term(key, Fraction(value)) for key, value in polynomial.items())
 
 
 def _term(key: tuple[tuple[str, int], ...], value: Fraction) -> Formula:

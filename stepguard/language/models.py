@@ -104,7 +104,7 @@ def _why(error: Exception) -> str:
 
 def _argument(annotation: object, kind: ValueType, value: Value) -> object:
     """A value as a field of a class is to be given it."""
-    bare = _unannotated(annotation)
+    bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     if type(value) in (int, Fraction, Decimal) and kind.numeric:
         number = exact(Fraction(cast("int | Fraction | Decimal", value)))
         if bare is float:
@@ -124,10 +124,6 @@ def _decimal(number: int | Fraction) -> Decimal:
     if "/" in shown:
         raise ValueRefused("it has no exact decimal: declare its places", text=shown)
     return Decimal(shown)
-
-
-def _unannotated(annotation: object) -> Any:
-    return get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
 
 
 def _type_of(annotation: Any, extras: Sequence[object], outer: tuple[type, ...]) -> ValueType:

@@ -18,7 +18,6 @@ from stepguard.engine.actions import Commit, OperationCall
 from stepguard.engine.journal import KeptStep, place_of, step_digest
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
-from stepguard.procedure.steps import Step
 from stepguard.results import Attempt, Occurrence, Result
 
 _ENCODER: Final = json.JSONEncoder(separators=(",", ":"), ensure_ascii=True)
@@ -68,16 +67,12 @@ def step_records(commit: Commit, known: Mapping[str, KeptStep]) -> list[tuple[st
                 "assistance": record.assistance,
                 "deviations": [[each.kind, each.step, each.reason] for each in record.deviations],
                 "checks": [[each.check, each.outcome, each.strength] for each in record.verdicts],
-                "step": _definition(step),
+                "step": [step.performer, step.operation or step.formula, step.instruction, str(step.type)],
                 "reads": {name: _short(values[name]) for name in step.reads if name in values},
             }
             bodies.append((place, as_json(body)))
         values[step.id] = record.value
     return bodies
-
-
-def _definition(step: Step) -> list[str | None]:
-    return [step.performer, step.operation or step.formula, step.instruction, str(step.type)]
 
 
 def _short(value: Value) -> Any:

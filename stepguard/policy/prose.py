@@ -113,7 +113,7 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
                 continue
             why = " ".join((rule.doubt or doubt or "").split())
             plain = " ".join(sentence.split())  # nothing in it ends a line for some readers
-            lines = [f"# line {line}: {plain}", *rule.lines(_quoted(plain))]
+            lines = [f"# line {line}: {plain}", *rule.lines(json.dumps(plain, ensure_ascii=False))]
             if not why:
                 ruled[rule.tool] = None
                 drafted[rule] = line
@@ -293,7 +293,3 @@ _FORMS: Final[tuple[tuple[re.Pattern[str], _Form], ...]] = (
     (_form(rf"{_T} must be (?:confirmed|approved) by {_ROLE}"), _confirmed),
     (_form(rf"(?:get|obtain) the {_YES} of {_ROLE} before {_CALLING} {_T}"), _confirmed),
 )  # fmt: skip
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, NamedTuple, cast
 
 from lark import Token
@@ -25,7 +24,7 @@ class PolicyTrees(Trees):
     """One method for each rule of the grammar; holds nothing, so that threads may share it."""
 
     def policy(self, children: list[Any]) -> list[Any]:
-        return _flat(children)
+        return [item for each in children for item in (each if isinstance(each, list) else [each])]
 
     def lone_demand(self, children: list[Any]) -> rules.Demand:
         return cast(rules.Demand, children[0])
@@ -207,10 +206,6 @@ class _NamedArgument(NamedTuple):
 class _OtherBranch(NamedTuple):
     condition: Expression
     body: tuple[rules.Demand, ...]
-
-
-def _flat(children: Iterable[Any]) -> list[Any]:
-    return [item for each in children for item in (each if isinstance(each, list) else [each])]
 
 
 def _text(token: Token | None) -> str | None:

@@ -123,11 +123,9 @@ def parse_yaml(
     Raises:
         ProcedureError: something in the document is wrong; `line` names where.
     """
-    return _procedure(compose_document(text, json=json), unnamed, folder, host)
-
-
-def _procedure(root: Any, unnamed: str, folder: Path | None, host: Mapping[str, Any]) -> Procedure:
-    return finish(build(_items(root, "a procedure"), folder=folder), unnamed=unnamed, **host)
+    return finish(
+        build(_items(compose_document(text, json=json), "a procedure"), folder=folder), unnamed=unnamed, **host
+    )
 
 
 def _items(root: Any, role: str) -> Iterator[Any]:

@@ -124,7 +124,7 @@ def _search(spoken: str, ids: list[str], understanding: Understanding) -> Search
         except ValueError as error:
             end = _matching_brace(spoken, start.start())
             why = "an object is not closed" if end is None else f"an object is not valid JSON{_why(error)}"
-            if _names_a_step(spoken[start.start() : end], asked):
+            if any(found[1] in asked for found in _KEY.finditer(spoken[start.start() : end])):
                 # What stands inside a broken object is not taken out of it, and it may be another draft.
                 return Deviation("malformed", None, why)
             broken = broken or why
@@ -200,10 +200,6 @@ def _why(error: ValueError) -> str:
     if "escape" in said or "control character" in said:
         said = f"bad escaping, {said}"
     return f" ({shorten(said)})"
-
-
-def _names_a_step(text: str, asked: frozenset[str]) -> bool:
-    return any(found[1] in asked for found in _KEY.finditer(text))
 
 
 def _matching_brace(text: str, start: int) -> int | None:

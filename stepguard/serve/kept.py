@@ -69,7 +69,7 @@ class KeptRuns:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         shown = token.strip() if scheme.lower() == "bearer" else ""
         shown = shown or request.headers.get("x-api-key") or request.headers.get("api-key", "")
-        return f"{_digest(shown)}/" if shown else ""
+        return f"{blake2b(shown.encode('utf-8', 'surrogateescape'), digest_size=_BYTES).hexdigest()}/" if shown else ""
 
     async def list_runs(self, query: Mapping[str, str]) -> dict[str, Any]:
         """The runs, the newest first: all, or those with a ``status``; at most ``limit``.
@@ -115,11 +115,6 @@ class KeptRuns:
                 code="run_not_found" if missing else "no_open_question",
             ) from error
         return {"run": run_id, "step": step, "noted": True}
-
-
-def _digest(key: str) -> str:
-    """What stands for a caller's key in the names of runs, which logs and pages show."""
-    return blake2b(key.encode("utf-8", "surrogateescape"), digest_size=_BYTES).hexdigest()
 
 
 @contextmanager

@@ -290,7 +290,7 @@ def _completed(facts: SiteFacts, step: Step, words: str = "") -> Html:
     """What became of a step: its value, or how many values and some of them."""
     good = facts.weakest == "proved" and not facts.retried
     kind = "good" if good else "weak"
-    icon = sign(_mark(facts.weakest))
+    icon = sign(facts.weakest if facts.weakest in ("proved", "unverified") else "weak")
     if facts.count == 1:
         (done,) = facts.examples
         place = f"{done.path} = " if done.path not in (step.id, "") and not words else words or "= "
@@ -325,7 +325,3 @@ def _reasons(view: StepView) -> Html | None:
     if not view.deviations:
         return None
     return tag("ul", [tag("li", words) for words in in_words(view.deviations)])
-
-
-def _mark(support: str) -> str:
-    return support if support in ("proved", "unverified") else "weak"

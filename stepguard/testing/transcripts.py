@@ -103,16 +103,12 @@ def _line(style: Style, item: StepLine | Answer | str) -> str:
     return {
         "lines": f"{item.name} = {item.formula} = {head}{item.value}",
         "steps": f"Step {item.number}: {head}{item.value}",
-        "bold": f"**Step {item.number}:** {item.name} = {_typeset(head)}**{item.value}**",
+        "bold": f"**Step {item.number}:** {item.name} = {head.replace('*', '×').replace(' - ', ' − ')}**{item.value}**",
         "numbered": f"{item.number}. {item.name} = {head}{item.value}",
         "round": f"({item.number}) {head}{item.value}",
         "bullets": f"- {item.name}: {head}{item.value}",
         "blocks": f"Step {item.number}: work out {item.formula}\n{item.filled}\n= {item.value}",
     }[style]
-
-
-def _typeset(work: str) -> str:
-    return work.replace("*", "\u00d7").replace(" - ", " \u2212 ")
 
 
 _OPENINGS: Final = ("First,", "Next,", "Then", "After that,", "Now", "With that,")

@@ -1,10 +1,8 @@
-"""What goes wrong with the file of a ledger is a clear error or a safe recovery; what is erased is gone."""
+"""What goes wrong with the file of a ledger is a clear error or a safe recovery."""
 
 from __future__ import annotations
 
-import asyncio
 import gc
-import json
 import os
 import sqlite3
 import subprocess
@@ -12,8 +10,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +17,10 @@ import pytest
 from ledger_harness import CHAIN, SURE, Counting, Nobody, change_ledger, faults_of, keep_ledger
 
 from stepguard import Guard, Procedure
-from stepguard.cli import main
 from stepguard.engine.actions import Ask, Commit
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.guard.calls import ask_model
-from stepguard.ledger import Ledger, read_run, store, verify_ledger
+from stepguard.ledger import Ledger, store, verify_ledger
 
 pytestmark = pytest.mark.usefixtures("quick_collections")
 
@@ -269,153 +264,6 @@ def test_opening_a_file_twice_takes_its_log_from_nobody(tmp_path: Path) -> None:
         assert int(done.stdout) == number + 1
 
 
-def test_a_disk_that_does_not_sync_is_trusted_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a sync fails the run ends, and so does every later one: the next sync would not miss what was lost."""
-    path = tmp_path / "runs.db"
-    ledger = Ledger(path)
-
-    def broken(_: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    with monkeypatch.context() as failing:
-        failing.setattr("stepguard.ledger.sqlite_file._sync", broken)
-        result = Guard(SURE, segment=2, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run")
-    assert (result.status, result.completed, type(result.error)) == ("failed", 0, LedgerError)
-    assert "the disk does not answer" in str(result.problem)
-    with pytest.raises(LedgerError, match="the disk does not answer"):
-        Guard(Nobody(), ledger=ledger).run(CHAIN, {"x": 12}, run_id="other")
-    ledger.close()
-    assert Guard(SURE, ledger=path).run(CHAIN, {"x": 12}, run_id="run").verified
-    assert faults_of(path) == []
-
-
-def test_a_log_that_cannot_be_shortened_costs_no_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the disk is too full to bring the log into the file, what stands in the log is durable all the same."""
-    monkeypatch.setattr("stepguard.ledger.sqlite_file._LONG", 20_000)
-
-    class Full:
-        tried = 0
-
-        def __init__(self, connection: Any) -> None:
-            self.connection = connection
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.connection, name)
-
-        def execute(self, sql: str, *given: Any) -> Any:
-            if "wal_checkpoint" in sql:
-                Full.tried += 1
-                raise sqlite3.OperationalError("database or disk is full")
-            return self.connection.execute(sql, *given)
-
-    ledger = Ledger(tmp_path / "runs.db")
-    file: Any = ledger.file
-    file._connection = Full(file._connection)
-    assert Guard(SURE, segment=1, ledger=ledger).run(CHAIN, {"x": 12}, run_id="run").verified
-    assert Full.tried > 0
-    assert faults_of(tmp_path / "runs.db") == []
-
-
-def test_who_fails_or_is_interrupted_in_a_shared_transaction_fails_alone(tmp_path: Path) -> None:
-    """The others are written, once each; what was interrupted while it waited is not written behind its back."""
-    file: Any = Ledger(tmp_path / "runs.db").file
-    begun, go_on = threading.Event(), threading.Event()
-    outcomes: dict[str, BaseException | None] = {}
-
-    def write(name: str, *errors: BaseException, once: bool = False) -> threading.Thread:
-        raised = list(errors)
-
-        def change(transaction: store.Transaction) -> None:
-            begun.set()
-            go_on.wait(20)
-            transaction.execute("insert into turns values (?, 0)", name)
-            if raised:
-                raise raised.pop() if once else raised[0]
-
-        def work() -> None:
-            outcomes[name] = None
-            try:
-                file.write(change)
-            except BaseException as error:  # noqa: BLE001 - looked at below
-                outcomes[name] = error
-
-        thread = threading.Thread(target=work)
-        thread.start()
-        return thread
-
-    threads = [write("first")]
-    assert begun.wait(20)
-    failing = {3: OverflowError("too large"), 6: sqlite3.DataError("too big")}
-    interruptions = {1: KeyboardInterrupt(), 8: SystemExit(3)}  # of whoever writes for the others then
-    for number in range(12):
-        errors = [error for errors in (failing, interruptions) if (error := errors.get(number))]
-        threads.append(write(f"{number}", *errors, once=number in interruptions))
-        while len(file._writes._waiting) <= number:
-            time.sleep(0.001)
-    file._writes._waiting[-1].done = True  # as one is that was interrupted while it waited
-    go_on.set()
-    for thread in threads:
-        thread.join(20)
-    interrupted = {name for name, error in outcomes.items() if error in interruptions.values()}
-    assert interrupted  # who of them depends on whom the system lets write
-    for name in {f"{number}" for number in failing} - interrupted:
-        assert str(failing[int(name)]) in str(outcomes[name])
-    assert {name for name, error in outcomes.items() if error} <= interrupted | {f"{number}" for number in failing}
-    written = sorted(endpoint for (endpoint,) in file.read("select endpoint from turns"))
-    assert written == sorted(name for name, error in outcomes.items() if error is None and name != "11")
-
-
-def test_what_is_waited_for_is_in_a_sync(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Threads share syncs of the disk: each waits for one that began behind its write. An event loop waits for none."""
-    ledger, read = Ledger(tmp_path / "runs.db"), Ledger(tmp_path / "runs.db", read_only=True)
-    covered, loops = [0], [0]
-
-    def noting(_: int) -> None:
-        head = int(read.head().partition(":")[0])
-        time.sleep(0.02)  # others write meanwhile, and this sync is none for them
-        loops[0] += threading.current_thread() is looping
-        covered[0] = head
-
-    monkeypatch.setattr("stepguard.ledger.sqlite_file._sync", noting)
-    sync = ledger.file.sync
-
-    def checked() -> None:
-        head = int(ledger.head().partition(":")[0])
-        sync()
-        assert covered[0] >= head
-
-    monkeypatch.setattr(ledger.file, "sync", checked)
-    guard = Guard(SURE, segment=1, ledger=ledger)
-    looping: object = None
-    with ThreadPoolExecutor(8) as threads:
-        runs = [threads.submit(guard.run, CHAIN, {"x": number}, run_id=f"run {number}") for number in range(16)]
-        assert all(each.result().verified for each in runs)
-    assert covered[0] == int(ledger.head().partition(":")[0])
-    looping = threading.current_thread()
-    assert asyncio.run(guard.arun(CHAIN, {"x": 12}, run_id="async")).verified
-    assert (covered[0], loops) == (int(ledger.head().partition(":")[0]), [0])
-
-
-@pytest.mark.slow
-def test_a_log_stays_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What two write in turn comes into the file, also where somebody reads an earlier state for a while."""
-    monkeypatch.setattr("stepguard.ledger.sqlite_file._LONG", 100_000)
-    path = tmp_path / "runs.db"
-    with Ledger(path) as first, Ledger(path) as second, Ledger(path, read_only=True) as reader:
-
-        def fill(numbers: range) -> int:
-            for number in numbers:
-                Guard(SURE, ledger=(first, second)[number % 2]).run(CHAIN, {"x": 12}, run_id=f"run {number}")
-            return path.with_name("runs.db-wal").stat().st_size
-
-        assert fill(range(20)) < 200_000
-        with reader.file.snapshot():
-            reader.head()
-            fill(range(20, 40))
-        assert fill(range(40, 60)) < 500_000
-    assert faults_of(path) == []
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows does not let a file go that is open")
 @pytest.mark.parametrize("replaced", [True, False])
 def test_a_file_that_was_taken_away_is_missed(tmp_path: Path, *, replaced: bool) -> None:
@@ -482,55 +330,6 @@ def test_a_clock_that_goes_back_changes_nothing(tmp_path: Path, monkeypatch: pyt
     assert faults_of(tmp_path / "runs.db") == []
 
 
-def test_erased_runs_leave_nothing_but_that_they_were(tmp_path: Path) -> None:
-    """Erasing takes inputs, values and claims out of the file itself, keeps the chain whole, and frees no name."""
-    path = tmp_path / "runs.db"
-    procedure = Procedure.parse("inputs: letter: text, x\nn = x + 1")
-    head = keep_ledger(path)
-    Guard(SURE, ledger=path).run(procedure, {"letter": "Eleonore Grauzahn", "x": 4711}, run_id="case 1")
-    with Ledger(path) as ledger:
-        assert ledger.older_than(3600) == []
-        under_way = Guard(SURE, ledger=ledger).start(CHAIN, {"x": 1}, run_id="under way")
-        assert set(ledger.older_than(0)) == {"case 1", "chain", "loop", "paid", "waits"}
-        del under_way
-        gc.collect()  # as if its process were killed
-        assert "under way" in ledger.older_than(0)
-        ledger.erase(["under way"])
-        assert (ledger.erase(["case 1"]), ledger.erase(["case 1"])) == (1, 0)
-        with pytest.raises(ConfigError, match="a list of names"):
-            ledger.erase("case 2")
-        verified = verify_ledger(ledger, head=head)
-        assert (verified.right, verified.rechecked, verified.erased) == (True, 4, 2)
-        assert [each.run_id for each in ledger.runs() if each.status == "erased"] == ["under way", "case 1"]
-        with pytest.raises(ConfigError, match="has no run 'case 2'"):
-            ledger.erase(["case 2"])
-    for file in tmp_path.iterdir():
-        assert b"Grauzahn" not in file.read_bytes()
-        assert b"4711 + 1" not in file.read_bytes()
-    with pytest.raises(RunConflict, match="was erased"):
-        Guard(SURE, ledger=path).run(procedure, {"letter": "x", "x": 1}, run_id="case 1")
-
-
-def test_what_was_erased_leaves_the_log_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where somebody reads the file, what was erased still stands in it: that is said, and erasing again ends it."""
-    path = tmp_path / "runs.db"
-    procedure = Procedure.parse("inputs: letter: text, grauzahn\nn = grauzahn + 1")
-    Guard(SURE, ledger=path).run(procedure, {"letter": "Eleonore", "grauzahn": 1}, run_id="case 1")
-    reader = sqlite3.connect(path)
-    reader.execute("begin")
-    reader.execute("select * from runs").fetchall()
-    with Ledger(path) as ledger:
-        with monkeypatch.context() as short:
-            short.setattr("stepguard.ledger.sqlite_file.BUSY_SECONDS", 0.05)
-            with pytest.raises(LedgerError, match="another program is reading the ledger"):
-                ledger.erase(["case 1"])
-        reader.close()
-        assert ledger.erase(["case 1"]) == 0
-        for file in tmp_path.iterdir():
-            assert b"Eleonore" not in file.read_bytes()
-            assert b"grauzahn" not in file.read_bytes()
-
-
 def test_a_run_that_could_not_be_begun_leaves_no_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the very first record does not become durable, the name is as free as before."""
     ledger = Ledger(tmp_path / "runs.db")
@@ -566,46 +365,3 @@ def test_a_run_in_a_copy_of_the_file_is_under_way_nowhere(tmp_path: Path) -> Non
     assert statuses == ["running", "interrupted"]
     assert Guard(SURE, ledger=tmp_path / "copy.db").run(CHAIN, {"x": 12}, run_id="run").verified
     run.cancel()
-
-
-@pytest.mark.parametrize("keep", ["claims", "replies", "prompts"])
-def test_prompts_and_replies_are_kept_on_request_and_keys_never(runs: Path | str, keep: Any, capsys: Any) -> None:
-    """Claims are always kept; replies, and prompts with them, only where that was asked for, through a resumption as
-    well; people read them, what looks like a key is in neither, and nothing of them is left behind an erasure."""
-
-    class Leaking:
-        def __init__(self, fails: int) -> None:
-            self.calls, self.fails = 0, fails
-
-        def complete(self, request: Any) -> Any:
-            self.calls += 1
-            if self.calls == self.fails:
-                raise RuntimeError("401: wrong api_key=sk-verysecret123456")
-            found = SURE.complete(request)
-            return replace(found, text=f"<think>\napi_key=sk-verysecret\n</think>{found.text}")
-
-    procedure = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2\nt3 = t2 + 4711")
-    with Ledger(runs, keep=keep) as ledger:
-        assert not Guard(Leaking(2), segment=1, ledger=ledger).run(procedure, {"x": 12}, run_id="run").verified
-        result = Guard(Leaking(0), segment=1, ledger=ledger).run(procedure, {"x": 12}, run_id="run")
-    with Ledger(runs, read_only=True) as ledger:
-        assert verify_ledger(ledger).right
-        bodies = [json.loads(body) for (body,) in ledger.file.read("select body from records")]
-        read = read_run(ledger, "run").result
-    assert "verysecret" not in json.dumps(bodies)
-    assert any("12 + 1 = 13" in str(body.get("claim")) for body in bodies)
-    assert read is not None
-    attempts = read.attempts
-    kept = [keep != "claims" and each.error is None for each in attempts]
-    assert [each.text is not None for each in attempts] == kept
-    assert [bool(each.prompt) for each in attempts] == [keep == "prompts"] * len(attempts) == [keep == "prompts"] * 4
-    assert [each.prompt for each in result.attempts] == [each.prompt for each in attempts]
-    assert main(["show", "run", "--ledger", str(runs), "--calls"]) == 0
-    shown = capsys.readouterr().out
-    assert ("26 + 4711 = 4737" in shown.partition("call 4")[2]) is (keep != "claims")
-    assert ("4711" in shown.partition("call 4")[2].partition("reply:")[0]) is (keep == "prompts")
-    with Ledger(runs) as ledger:
-        assert ledger.erase(["run"]) == 1
-        assert verify_ledger(ledger).right
-    if isinstance(runs, Path):
-        assert not any(b"4711" in each.read_bytes() for each in runs.parent.iterdir())

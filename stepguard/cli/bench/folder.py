@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -48,12 +47,8 @@ def check_folder(folder: Path) -> None:
 
 def clear_folder(folder: Path) -> None:
     """Delete what an earlier simulated run left in a folder, and nothing else."""
-    for path in _written_files(folder):
+    for path in [path for name in _SIMULATED_FILES for path in folder.glob(name) if path.is_file()]:
         path.unlink()
-
-
-def _written_files(folder: Path) -> Iterable[Path]:
-    return [path for name in _SIMULATED_FILES for path in folder.glob(name) if path.is_file()]
 
 
 def _is_simulated(folder: Path) -> bool:

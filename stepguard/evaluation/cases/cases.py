@@ -201,7 +201,8 @@ def _demonstration(procedure: Procedure) -> Demonstration:
     steps = [example.step for example in examples]
     at = -1 if _answer_step(procedure) is None or len(steps) == 1 else -2
     asked = None if _answer_step(procedure) is None else steps[at].id
-    state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in _names_read(steps) if name in EXAMPLE_VALUES}
+    read = (name for step in steps for name in step.reads)
+    state: dict[str, Value] = {name: EXAMPLE_VALUES[name] for name in read if name in EXAMPLE_VALUES}
     question = _statement(steps, state, asked)
     rows: list[str] = []
     shown: list[str] = []
@@ -221,7 +222,3 @@ def _demonstration(procedure: Procedure) -> Demonstration:
         "\n".join([*rows, f"Answer: {shown[at]}"]),
         "\n".join(f"{step.id} = {step.formula}" for step in steps) if all(step.formula for step in steps) else None,
     )
-
-
-def _names_read(steps: Iterable[Step]) -> list[str]:
-    return list(dict.fromkeys(name for step in steps for name in step.reads))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -122,8 +123,12 @@ def splitting(question: str, count: int) -> Cut:
         "Split where the letter of that position begins. Letters are counted from 0 over all pieces together. Write "
         "all pieces in order.",
         change,
-        lambda before, after, _: "".join(before) == "".join(after) and len(after) == len(before) + 1,
+        _is_cut_once,
     )
+
+
+def _is_cut_once(before: Sequence[str], after: Sequence[str], _: object) -> bool:
+    return "".join(before) == "".join(after) and len(after) == len(before) + 1
 
 
 def splitting_parts(question: str, count: int) -> Cut:
@@ -140,7 +145,7 @@ def splitting_parts(question: str, count: int) -> Cut:
         "Split that piece where the letter of that position begins; pieces and letters are counted from 0. Write all "
         "pieces in order.",
         change,
-        lambda before, after, _: "".join(before) == "".join(after) and len(after) == len(before) + 1,
+        _is_cut_once,
     )
 
 

@@ -28,7 +28,7 @@ def response_body(completion: Mapping[str, Any], *, id: str) -> dict[str, Any]:
         "created_at": completion["created"],
         "status": status,
         "model": completion["model"],
-        "output": [_message(id, status, [part])],
+        "output": [{"id": f"msg_{id}", "type": "message", "role": "assistant", "status": status, "content": [part]}],
         "error": None,
         "incomplete_details": None if refusal is None else {"reason": cut},
         "instructions": None,
@@ -81,10 +81,6 @@ def response_events(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     yield event("content_part.done", part=part, **where)
     yield event("output_item.done", item=message, **at)
     yield event(body["status"], response=body)
-
-
-def _message(id: str, status: str, content: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"id": f"msg_{id}", "type": "message", "role": "assistant", "status": status, "content": content}
 
 
 def _text(text: str) -> dict[str, Any]:

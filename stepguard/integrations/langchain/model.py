@@ -7,7 +7,7 @@ checked yet are not streamed as messages.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
@@ -46,14 +46,21 @@ class _Common:
 
     Args:
         request: the call of the agent that runs guarded.
-        settings: what each request binds; None for `openai_settings` where the model is of that family.
+        handler: carries out a call of the agent.
+        settings: what each request binds to the model; None for `openai_settings` where it is of that family.
     """
 
-    def __init__(self, request: ModelRequest[Any], settings: ModelSettings | None) -> None:
+    def __init__(
+        self,
+        request: ModelRequest[Any],
+        handler: Callable[[ModelRequest[Any]], Any],
+        settings: ModelSettings | None = None,
+    ) -> None:
         self.name: Final = model_name(request.model) or type(request.model).__name__
         self.speaker: str | None = None
         """The name that the agent's messages bear; known once the model has answered."""
         self._request: Final = request
+        self._handler: Final = handler
         self._settings: Final = settings or (openai_settings(request.model) if _is_openai(request.model) else None)
         self._secrets: Final = tuple(_secrets(request.model))
 
@@ -109,22 +116,7 @@ class _Common:
 
 
 class ModelBackend(_Common):
-    """The agent's model, blocking.
-
-    Args:
-        request: the call of the agent that runs guarded.
-        handler: carries out a call of the agent.
-        settings: what each request binds to the model.
-    """
-
-    def __init__(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], ModelResponse[Any]],
-        settings: ModelSettings | None = None,
-    ) -> None:
-        super().__init__(request, settings)
-        self._handler: Final = handler
+    """The agent's model, blocking."""
 
     def complete(self, request: Request) -> Completion:
         """Answer one request, within its time-out; a call that is given up runs on in its thread.
@@ -135,7 +127,8 @@ class ModelBackend(_Common):
 
         def call() -> ModelResponse[Any]:
             with _unstreamed():
-                return self._handler(self._agent_request(request))
+                response: ModelResponse[Any] = self._handler(self._agent_request(request))
+                return response
 
         try:
             response = within(request.timeout, call, name="stepguard-request")
@@ -150,15 +143,6 @@ class AsyncModelBackend(_Common):
     """The agent's model, awaited; see `ModelBackend`."""
 
     is_async: Final = True
-
-    def __init__(
-        self,
-        request: ModelRequest[Any],
-        handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]],
-        settings: ModelSettings | None = None,
-    ) -> None:
-        super().__init__(request, settings)
-        self._handler: Final = handler
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request; the guard bounds how long it is waited for.

@@ -217,6 +217,11 @@ class _AnyResponses(_Proxy):
         job = self._settings.job(arguments, said=input_messages)
         return None if job is None else ResponsesCall(self._settings, job, arguments)
 
+    def stream(self, **arguments: Any) -> Any:
+        """See `wrap`; the run begins when what this gives is entered."""
+        call = self._call(arguments)
+        return self._inner.stream(**arguments) if call is None else ResponseManager(call)
+
 
 class _Responses(_AnyResponses):
     """``responses`` of a client that blocks."""
@@ -230,11 +235,6 @@ class _Responses(_AnyResponses):
         """See `wrap`."""
         call = self._call(arguments)
         return self._inner.parse(**arguments) if call is None else call.answer(call.run(), awaited=False, parsed=True)
-
-    def stream(self, **arguments: Any) -> Any:
-        """See `wrap`; the run begins when what this gives is entered."""
-        call = self._call(arguments)
-        return self._inner.stream(**arguments) if call is None else ResponseManager(call)
 
 
 class _AsyncResponses(_AnyResponses):
@@ -251,11 +251,6 @@ class _AsyncResponses(_AnyResponses):
         if call is None:
             return await self._inner.parse(**arguments)
         return call.answer(await call.arun(), awaited=True, parsed=True)
-
-    def stream(self, **arguments: Any) -> Any:
-        """See `wrap`; the run begins when what this gives is entered."""
-        call = self._call(arguments)
-        return self._inner.stream(**arguments) if call is None else ResponseManager(call)
 
 
 def _attribute(settings: WrapSettings, holder: Any, name: str) -> Any:
