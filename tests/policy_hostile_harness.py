@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
-from unicodedata import normalize
 from zoneinfo import ZoneInfo
 
 from stepguard import Policy
@@ -200,8 +199,8 @@ class Bank:
 
 
 def plain(name: object) -> str:
-    """A name as the bank takes it: without blanks, in capitals, and wide letters as the plain ones."""
-    return "".join(normalize("NFKC", str(name)).split()).upper()
+    """A name as the bank takes it."""
+    return "".join(str(name).split()).upper()
 
 
 def yes_to(arguments: Mapping[str, Any], by: str = "boss") -> Yes:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
+from itertools import chain, combinations
 from typing import Final, NoReturn, TypeVar, cast
 
 from stepguard.core.verdicts import shorten
@@ -46,11 +47,12 @@ from stepguard.policy.rules import (
 from stepguard.policy.scope import NO_TIME, RuleScope
 
 T = TypeVar("T")
+Spelling = tuple[str, ...]
+"""The arguments of an earlier call that a reader takes for those that are wanted, and that are spelt otherwise."""
 
 _MOST_SHOWN: Final = 200
 """A longer argument is not repeated to an agent: what a tool gave back could speak to it in the host's voice."""
-
-
+_MOST_SPELLINGS: Final = 4
 _UNCHANGED: Final = "Do not repeat it unchanged."
 
 
@@ -115,11 +117,13 @@ def judge_call(
         own = {bound: values[name] for bound, name in zip(bound_names(rule, tool.names), tool.names, strict=True)}
         scope = {**base, **own}
         judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
-        if judge.spelt_otherwise:  # whether the tool takes them for the same is not known: the rule holds in both ways
-            judge.exact, judge.judgement = True, CallJudgement()
+        spellings = tuple(judge.spellings)[:_MOST_SPELLINGS]
+        # Which of them the tool takes for the same is not known: the rule holds whichever these are.
+        for same in chain.from_iterable(combinations(spellings, count) for count in range(len(spellings))):
+            judge.same, judge.judgement = frozenset(same), CallJudgement()
             judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
             judgement.add(judge.judgement)
-            judge.exact, judge.judgement, judge.spelt_otherwise = False, judgement, False
+        judge.same, judge.judgement, judge.spellings = None, judgement, {}
     return judgement
 
 
@@ -139,8 +143,8 @@ class _RuleJudge:
         self.judgement = judgement
         self.confirmed = confirmed
         self.clock = clock
-        self.exact = False  # whether earlier calls are those whose texts are spelt exactly so
-        self.spelt_otherwise = False
+        self.spellings: dict[Spelling, None] = {}  # other spellings in earlier calls, as a reader takes for the same
+        self.same: frozenset[Spelling] | None = None  # those of them that are the same; None for all
 
     # ---- values
 
@@ -287,7 +291,7 @@ class _RuleJudge:
     def sights(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> list[Sight]:
         """The results of such calls."""
         wanted = self.wanted(pattern, demand, scope)
-        return [each for each in self.history.matching(pattern.tool, wanted) if _same(each.values, wanted)]
+        return [each for each in self.history.matching(pattern.tool, wanted) if not _spelling(each.values, wanted)]
 
     def seen(self, demand: Seen, scope: RuleScope) -> None:
         sights = [each for pattern in demand.patterns for each in self.sights(pattern, demand, scope)]
@@ -338,7 +342,7 @@ class _RuleJudge:
                 self.refuse("done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called")
             return
         if not any(
-            call.status == "succeeded" and call.whole and call.values is not None and _same(call.values, wanted)
+            call.status == "succeeded" and call.whole and call.values is not None and not _spelling(call.values, wanted)
             for call in calls
         ):
             first = f"Call {self.call_text(demand.pattern, scope)} first."
@@ -350,10 +354,14 @@ class _RuleJudge:
         for call in self.history.made(pattern.tool, wanted):
             if call.values is None:
                 self.undecided(demand, f"an earlier call of {pattern.tool} could not be read")
+            if spelling := _spelling(call.values, wanted):
+                self.spellings[spelling] = None
+                if len(self.spellings) > _MOST_SPELLINGS:  # each more would double the ways to judge
+                    self.undecided(demand, f"earlier calls of {pattern.tool} write its arguments in too many ways")
+                if self.same is not None and spelling not in self.same:
+                    continue
             values.append(call.values)
-        exact = [each for each in values if _same(each, wanted)]
-        self.spelt_otherwise |= len(exact) < len(values)
-        return tuple(map(Record, exact if self.exact else values))
+        return tuple(map(Record, values))
 
     def limit(self, demand: Limit, scope: RuleScope, path: str) -> None:
         per = self.needed(lambda: [show_value(folded(scope.value(each))) for each in demand.per], demand)
@@ -376,9 +384,9 @@ class _RuleJudge:
         self.judgement.spent.append(limit)
 
 
-def _same(values: Mapping[str, Value], wanted: Mapping[str, Value]) -> bool:
-    """Whether arguments are exactly those that are wanted."""
-    return all(same_value(values[name], value) for name, value in wanted.items())
+def _spelling(values: Mapping[str, Value], wanted: Mapping[str, Value]) -> Spelling:
+    """The arguments that are not exactly those that are wanted; empty where all are."""
+    return tuple(show_value(values[name]) for name, value in wanted.items() if not same_value(values[name], value))
 
 
 def _condition_text(condition: ExpressionLike, scope: RuleScope) -> str:

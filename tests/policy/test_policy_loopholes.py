@@ -447,3 +447,16 @@ def test_an_earlier_call_in_another_spelling_counts_and_permits_nothing(other: s
             assert desk.offer("pay", {"a": "A1", "amount": 60}).allowed is allowed
             if allowed:
                 break
+
+
+def test_whichever_spellings_of_earlier_calls_are_the_same_a_rule_holds() -> None:
+    """A payment below zero to one spelling makes up for none to another; one spelling too many is refused."""
+    text = "tool pay(a: text, amount: integer) changes nothing\nbefore pay(a, amount):\n  earlier pay(a=a) as old\n"
+    desk = Desk(f"{text}  require amount + (sum of each.amount for each in old) <= 90\n")
+    for spelling, amount in ((" A1", 20), ("\uff211", -5)):
+        assert desk.offer("pay", {"a": spelling, "amount": amount}).allowed
+    assert not desk.offer("pay", {"a": "A1", "amount": 71}).allowed
+    assert desk.offer("pay", {"a": "A1", "amount": 70}).allowed
+    offers = [desk.offer("pay", {"a": " " * blanks + "A1", "amount": 0}).allowed for blanks in range(2, 5)]
+    assert offers == [True, True, False]
+    assert desk.offer("pay", {"a": "A1", "amount": 0}).allowed
