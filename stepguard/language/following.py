@@ -13,9 +13,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.lexicon import POINTING_BACK, REMARKS, RIGHTING, is_verb
-from stepguard.language.retraction import doubted_before, find_retractions
+from stepguard.language.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
+from stepguard.language.retraction import doubted_before, find_retractions, without_zeros
 from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
+from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
 MARKUP: Final = lazy_pattern(r"<\|[^<>|\n]{1,60}\|>(?:assistant\b)?|</?[A-Za-z][^<>\n]{0,99}>|\\[A-Za-z]{1,20}|\0")
 """Marks of turns, of HTML and of LaTeX."""
@@ -27,8 +28,11 @@ _CALLED: Final = lazy_pattern(
 )
 """What is said of a claim before it, beside another number."""
 _CORRECTED: Final = lazy_pattern(
-    r"\b(?:make (?:it|that)|(?:it|this|that|which|value|result|answer|number|figure|total|sum|product|difference|one)"
-    r"(?:['\u2019]s| is| was| are| equals?| makes?| gives?| becomes?| comes to))"
+    r"\b(?:make (?:it|that)|c['\u2019]est|wir erhalten|nous obtenons|on obtient|obtenemos|tenemos"
+    r"|(?:it|this|that|which|value|result|answer|number|figure|total|sum|product|difference|one|das|es|ergebnis|wert"
+    r"|antwort|summe|betrag|cela|r\u00e9sultat|valeur|r\u00e9ponse|somme|resultado|valor|respuesta|suma)"
+    r"(?:['\u2019]s| is| was| are| equals?| makes?| gives?| becomes?| comes to| works out (?:to|as)| ist| betr\u00e4gt"
+    r"| ergibt| lautet| macht| est| vaut| fait| donne| es| da))"
     r"(?: (?:now|then|exactly|simply|about))? (?P<is>[-+$(]{0,2}[0-9][0-9.,]*)(?![0-9.,]|\s*[-+*/\u00d7\u00f7^])"
     r"|\A\W*(?:(?:so|thus|hence|then|finally|(?:we|i) (?:take|get|got|have|had)) )?(?:(?P<name>(?:\w+ ){0,2}\w*)\s*"
     r"(?::|=|->|=>|[\u2192\u21d2\u279c])\s*){0,2}(?P<to>[-+$]{0,2}[0-9][0-9.,]*)"
@@ -38,7 +42,8 @@ _CORRECTED: Final = lazy_pattern(
 """Another number for a claim before it: ``It is 53``, ``Final: 53``, ``53``."""
 _DENIED: Final = lazy_pattern(
     r"\b(?:not|no longer|never|instead of|rather than|n['\u2019]t)[: ]+(?:(?:equal to|exactly|be|the|really) ){0,2}"
-    r"([-+$(]{0,2}[0-9][0-9.,]*)|([-+$(]{0,2}[0-9][0-9.,]*) (?:is|was|isn|wasn|has been)\b",
+    r"([-+$(]{0,2}[0-9][0-9.,]*)|(?<![0-9.,])([-+$(]{0,2}[0-9][0-9.,]*) (?:is|was|isn|wasn|has been)\b"
+    r"(?! (?:then |first )?(?:multiplied|added|subtracted|divided)\b)",
     re.IGNORECASE,
 )
 """A number that is denied, or of which something is said."""
@@ -53,7 +58,8 @@ _PLANNED: Final = lazy_pattern(
     r"\b(?:we|i|let us|let['\u2019]s|let me)(?:['\u2019]ll| will)? (?:now )?(?:need|take|took|call|know"
     r"|write|read|see)\b|\bmore (?:steps?|operations?|calculations?)\b"
     r"|\b(?:values?|results?) (?:from before|(?:of|from) (?:an |the )?(?:earlier|previous|preceding) (?:step|line)s?)\b"
-    r"|\b(?:see|as \w{4,12}|formulas?) above\b|\b(?:carr(?:y|ied|ying)|work(?:s|ed|ing)?|figur(?:e|ed|ing)) out\b",
+    r"|\b(?:see|as (?:shown|computed|calculated|described|given|stated|noted|explained|derived|listed|defined"
+    r"|mentioned)|formulas?) above\b|\b(?:carr(?:y|ied|ying)|work(?:s|ed|ing)?|figur(?:e|ed|ing)) out\b",
     re.IGNORECASE,
 )
 """What a writer does with a claim, or says of how it was worked out."""
@@ -81,12 +87,27 @@ _EQUATION: Final = lazy_pattern(
 _NUMBER: Final = lazy_pattern(
     r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|dozen)\b", re.IGNORECASE
 )
+_CLAUSE: Final = lazy_pattern(r"[,;]\s|\n|\band\b", re.IGNORECASE)
+_STATES: Final = lazy_pattern(
+    r"[:=\u2248\u2192\u21d2\u279c]+>?|->|(?<=\s)(?:is|was|equals|gives|makes|yields|becomes|ist|ergibt|betr\u00e4gt|vaut|donne"
+    r"|fait|es)(?=\s)",
+    re.IGNORECASE,
+)
+_STATED: Final = lazy_pattern(
+    r"[-+$(*_`\"'\s]{0,9}([0-9][0-9.,]*)(?!\w|\s?[-+*/\u00d7\u00f7^%]|\s(?:more|less|fewer|times|plus|minus|percent|of|to)\b)"
+)
+_RESULTS: Final = frozenset((
+    "answer", "result", "solution", "output", "total", "antwort", "ergebnis", "l\u00f6sung", "r\u00e9ponse",
+    "r\u00e9sultat", "respuesta", "resultado",
+))  # fmt: skip
+"""What a writer calls the last value of several."""
+_NAME: Final = lazy_pattern(r"(?<!\w)(\w+)[*_`\"')\s]{0,5}\Z")
 _IT_IS: Final = lazy_pattern(r"\W*(?:in fact,? )?it(?:['\u2019]s| is| was)\b", re.IGNORECASE)
 _NOT_SO: Final = lazy_pattern(r"\bnot [-$(]{0,2}[0-9]", re.IGNORECASE)
 _ACTORS: Final = frozenset(("he", "she", "they", "his", "her", "their", "if", "as"))
 _DECIDED: Final = lazy_pattern(
-    r"(?:\bis )?-?\$?[0-9][0-9.,]* ?(?:[<>]=?|==|[\u2264\u2265]) ?-?\$?[0-9][0-9.,]*(?: is (?:true|false|not true))?"
-    r"(?:\? *(?:yes|no)\b)?",
+    r"(?:\bis )?(?<![0-9.,])-?\$?[0-9][0-9.,]* ?(?:[<>]=?|==|[\u2264\u2265]) ?-?\$?[0-9][0-9.,]*"
+    r"(?: is (?:true|false|not true))?(?:\? *(?:yes|no)\b)?",
     re.IGNORECASE,
 )
 """A comparison of two numbers, and whether it holds."""
@@ -110,12 +131,21 @@ _NUMBERED: Final = lazy_pattern(r"[\s#>*_-]*[0-9]{1,3}[.)]")
 _ROW: Final = lazy_pattern(r"\s*\||[^|\n]*\|[^|\n]*\||\s*(?:[+=~^-]{3,}\s*)+\Z")
 _CLAUSE_END: Final = lazy_pattern(r"[*_`\"')\]$ ]{0,4}[.;!:](?=\s|\Z)|[*_`\"')\]$ ]{0,4}(?=\n)")
 _PLAIN: Final = lazy_pattern(r"[^\S\n]{1,3}[^\W\d_][^.,;:()\[\]\n\u2014\u2013!=]*")
-_UNIT: Final = lazy_pattern(r"[^\S\n]+(?!\w*(?:[a-z]ed|wn)\b)[a-z][\w/]*(?!['\u2019\w])")
-"""One word behind a value may be whatever is counted."""
+_UNIT: Final = lazy_pattern(
+    r"[^\S\n]+(?:[^\W\d_][\w/]*(?<=[^s\W\d_]s)|[^\W_]+[/\d][\w/]*|people|children|(?:wo)?men|sheep|fish)(?!['\u2019\w])",
+    re.IGNORECASE,
+)
+"""One word behind a value may be whatever is counted: a plural, since any other may doubt it, ``19 allegedly``."""
 
 
 def unread_behind(
-    understanding: Understanding, behind: str, claim: str, *, prose: bool = False, followed: bool = False
+    understanding: Understanding,
+    behind: str,
+    claim: str,
+    *,
+    prose: bool = False,
+    followed: bool = False,
+    names: frozenset[str] = frozenset(),
 ) -> str:
     """The first words behind a claim that are not understood; empty where all are, or tell of something else.
 
@@ -125,8 +155,11 @@ def unread_behind(
         claim: the claim as it was written, for its numbers.
         prose: whether the clause of the claim may go on with anything that does not deny or report it.
         followed: whether another claim, which headings may be about, stands behind it.
+        names: what the claim gives values to; none of them has another one behind it.
     """
-    reader = _Following(understanding, _DIGITS.findall(claim))
+    reader = _Following(understanding, _DIGITS.findall(claim), names)
+    if names:  # no sentence goes on behind an object
+        return reader.unread_sentences(behind, followed=followed)
     behind = _DECIDED.sub(" ", behind)
     end = _CLAUSE_END.match(behind) or SENTENCE_END.search(behind)
     clause, rest = (behind, "") if end is None else (behind[: end.end()], behind[end.end() :])
@@ -136,8 +169,10 @@ def unread_behind(
 class _Following:
     """Reads what follows one claim, of which it knows the numbers."""
 
-    def __init__(self, understanding: Understanding, numbers: list[str]) -> None:
+    def __init__(self, understanding: Understanding, numbers: list[str], names: frozenset[str]) -> None:
         self._understanding = understanding
+        self._named = frozenset({*names, *_RESULTS} if names else ())
+        self._plain = frozenset(map(without_zeros, numbers if names else ()))
         self._numbers = frozenset(numbers)
         self._value = numbers[-1] if numbers else ""
 
@@ -163,6 +198,8 @@ class _Following:
         if prose:
             return _is_reported(plain[0])
         unit = _UNIT.match(plain[0])
+        if unit is not None and unit[0].strip().lower() in CONTROL | DOUBTFUL:
+            return True
         return self._unread(plain[0]) and (unit is None or self._unread(plain[0][unit.end() :]))
 
     def _unread_part(self, part: str) -> bool:
@@ -220,15 +257,28 @@ class _Following:
         denied = (number.strip("-+$(.,") for found in _DENIED.findall(sentence) for number in found)
         if any(number in self._numbers for number in denied):
             return True
+        if self._gives_another(sentence):
+            return True
         if (equation := _EQUATION.search(sentence)) is not None:
             front = sentence[: equation.start()]
-            rights = not RIGHTING.isdisjoint(_words(front)) or _IT_IS.match(front) is not None
+            rights = not RIGHTING.isdisjoint(_words(sentence)) or _IT_IS.match(front) is not None
             own = self._value in _DIGITS.findall(sentence, equation.start())
             return (rights and not own) or _NOT_SO.search(sentence) is not None
         for found in _CORRECTED.finditer(sentence):
             number = (found["is"] or found["to"]).strip("-+$(.,")
             if number not in self._numbers and not self._names_another(found["name"] or ""):
                 return True
+        return False
+
+    def _gives_another(self, sentence: str) -> bool:
+        """Whether a sentence gives something that the claim names a value which is not in it: ``b = 6 + 6 = 12``."""
+        for clause in _CLAUSE.split(sentence) if self._named else ():
+            *sides, last = _STATES.split(clause)
+            stated = _STATED.match(last)
+            if stated is not None and without_zeros(stated[1].rstrip(".,")) not in self._plain:
+                ends = (_NAME.search(side) for side in sides)
+                if any(end is not None and not self._named.isdisjoint((end[1], end[1].lower())) for end in ends):
+                    return True
         return False
 
     def _names_another(self, label: str) -> bool:
@@ -248,6 +298,8 @@ class _Following:
             words = _words(front)
             known = any(word in _ACTORS or not self._understanding.unread(word) for word in words) or not words
             return known and _CALLED.search(sentence) is None and doubted_before(front) != "denied"
+        if not CONDITIONS.isdisjoint(sentence.lower().split(maxsplit=1)[:1]) and "," not in sentence:
+            return False  # a condition by itself
         tells = _NUMBER.search(sentence) is not None and any(map(is_verb, words))
         return tells and POINTING_BACK.isdisjoint(words) and not self._dates(sentence)
 

@@ -86,8 +86,11 @@ REMARKS: Final = _set("correct right verified checked confirmed exact check chec
 PRAISE: Final = _set("valid successful ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
 CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
-RIGHTING: Final = _set("correct corrected right actual real true proper properly better really wrong false mistake")
-"""Words in front of an equation that set one before it right."""
+RIGHTING: Final = _set(
+    "correct corrected right actual real true proper properly better really wrong false mistake meant intended richtig "
+    "korrekt eigentlich bon juste vrai plut\u00f4t correcto verdadero mejor"
+)
+"""Words beside an equation that set one before it right."""
 HEADS: Final = _set(
     "id name nr mine computed calculated obtained actual got unit description round rounds item items index pass data "
     "iteration iterations loop repeat call"
@@ -147,9 +150,9 @@ def is_understood(word: str, own: frozenset[str]) -> bool:
 def changes_nothing(word: str, own: frozenset[str]) -> bool:
     """Whether a word is understood behind a claim, too, where some words would say when or of what it holds."""
     lowered = word.lower()
-    if lowered in _QUALIFYING or lowered in _EXCLUDED:
-        return False
     forms = {lowered, *_bases(lowered)}
+    if lowered in _QUALIFYING or not forms.isdisjoint(_EXCLUDED):
+        return False
     if not forms.isdisjoint(own):
         return True
     if not forms.isdisjoint(_DOUBTING):

@@ -20,7 +20,7 @@ _AFFIRMED: Final = re.compile(
     re.IGNORECASE,
 )
 _ROUNDED: Final = re.compile(
-    r",?(?: in (?P<currency>[A-Z]{3}),?)? (?P<open>\()?(?:rounded(?: to (?P<places>[0-9]{1,3}) decimal(?:s| places?))?"
+    r",?(?: in (?P<currency>[A-Z]{3}),?)? (?P<open>\()?(?i:rounded(?: to (?P<places>[0-9]{1,3}) decimal(?:s| places?))?"
     r"|gerundet|arrondi|redondeado)(?(open)\))\s*\Z"
 )
 

@@ -143,11 +143,12 @@ def contrast_length(value: str, behind: str) -> int:
     found = _CONTRAST.match(behind)
     if found is None or (found["open"] == "(") != bool(found["close"]):
         return 0
-    own, others = ({_without_zeros(each) for each in _NUMBERS.findall(text)} for text in (value, found[0]))
+    own, others = ({without_zeros(each) for each in _NUMBERS.findall(text)} for text in (value, found[0]))
     return 0 if own & others else found.end()
 
 
-def _without_zeros(digits: str) -> str:
+def without_zeros(digits: str) -> str:
+    """The digits of a number without the commas in it and the zeros at the end of its decimals."""
     whole, point, part = digits.replace(",", "").partition(".")
     return f"{whole}{point}{part}".rstrip("0").rstrip(".") if point else whole
 

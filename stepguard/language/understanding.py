@@ -60,7 +60,8 @@ _IDIOMS: Final = lazy_pattern(
     r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94]"
     r"|\blet me know if\b[^.!?\n]*|\blet(?:['\u2019]s| us| me)?\b|\bso far\b|\bas expected\b|\bthank you\b"
     r"|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?(?:\w+ )?(?:format|template|example|schema)\b"
-    r"|\bfeel free to\b[^.!?\n]*|\b(?:sorry|apologies) for the \w+(?! below)\b|\bstep by step\b"
+    r"|\bfeel free to (?:ask|reach out|contact|let (?:me|us) know|share)\b[^.!?\n]*"
+    r"|\b(?:sorry|apologies) for the \w+(?! below)\b|\bstep by step\b"
     r"|\bi (?:think|believe)(?: that)?\b|\bplease wait\b[^.!?\n]*"
     r"|\baccording to the (?:formulas?|rules?|procedures?|instructions?|steps?|order|definitions?)\b"
     r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?",
@@ -78,7 +79,7 @@ _TURNING: Final = lazy_pattern(
 """Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 SIGN: Final = lazy_pattern(
-    r"//|/\*|;-?\)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
+    r"//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
     r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
     r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
     r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"

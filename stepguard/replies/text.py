@@ -143,7 +143,7 @@ def _search(spoken: str, ids: list[str], understanding: Understanding) -> Search
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-        taken_back = _taken_back(_blanked(spoken, others), spans, understanding)
+        taken_back = _taken_back(_blanked(spoken, others), spans, understanding, asked)
         if isinstance(answer, JsonObject) and taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
@@ -165,7 +165,9 @@ def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
-def _taken_back(spoken: str, spans: list[tuple[int, int]], understanding: Understanding) -> str | None:
+def _taken_back(
+    spoken: str, spans: list[tuple[int, int]], understanding: Understanding, asked: frozenset[str]
+) -> str | None:
     """The words around the answers that strike one out, take it back or are not understood; None if there are none."""
     pieces: list[str] = []
     end = 0
@@ -187,7 +189,7 @@ def _taken_back(spoken: str, spans: list[tuple[int, int]], understanding: Unders
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
     given = " ".join(spoken[start:behind] for start, behind in spans)
-    return unread_behind(understanding, rest[end:], given) or None
+    return unread_behind(understanding, rest[end:], given, names=asked) or None
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

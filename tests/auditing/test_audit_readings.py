@@ -64,6 +64,18 @@ def test_what_only_surrounds_a_value_leaves_it(written: str) -> None:
     assert audited(f"t1 = {written}").ok
 
 
+@all_rows("word", [
+    *("wrong", "false", "incorrect", "allegedly", "probably", "supposedly", "kidding", "nope", "untrue", "guess"),
+    "sometimes",
+    *("falsch", "nicht", "vielleicht", "geraten", "ungepr\u00fcft", "faux", "jamais", "presque", "nunca", "casi"),
+    "typo",
+])  # fmt: skip
+def test_a_single_word_that_is_no_unit_may_doubt_a_value(word: str) -> None:
+    """Only a unit, or the plural of what is counted, leaves a value as it is; any other word is not understood."""
+    assert audited(f"t1 = 19 {word}").steps[0].verdict == "not_judged"
+    assert all(audited(f"t1 = 19 {unit}").ok for unit in ("eggs", "manzanas", "people", "km/h", "m2"))
+
+
 @pytest.mark.parametrize("later", ["t1 = 19_000", "I don't think t1 = 19.", "Whether t1 = 20 is not clear."])
 def test_the_last_word_on_a_step_counts(later: str) -> None:
     """A later claim that denies or changes a value in a way that cannot be read leaves the step not judged."""

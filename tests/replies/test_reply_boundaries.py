@@ -105,12 +105,27 @@ def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) 
         *("Let me know if this is wrong.", "Let me know if you need anything else than 10.", "Let me know if b is 12."),
         *("Let me know if you have any doubts.", "Let me know if you want the true value.", "Let me know if not."),
         *("Let me know if you need anything else, I made it up.", "Let me know if you need a better one."),
+        *("Let me know if you need help with the errors.", "Feel free to use 12 instead.", "As corrected above."),
+        *("This works out to 12.", "when x is 3", "6 + 6 = 12 is what I meant.", "Richtig ist 6 + 6 = 12.", ":("),
         *("Das sind die alten Ergebnisse.", "Ce sont des exemples.", "\u4e0d\u662f\u7ed3\u679c", "\U0001f914"),
     ],
 )
 def test_doubts_behind_an_object_take_it_back(words: str) -> None:
     """The other side: questions, open checks and words of those languages that are not understood."""
     assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
+
+
+@all_rows(
+    "front", ["b", "So b", "**b**", "Result", "The final answer", "Das Ergebnis", "La respuesta", "a is 6, and b"]
+)
+@all_rows("sign", [" =", ":", " is", " ist", " ergibt", " vaut", " ->"])
+@all_rows("behind", ["12", "$12.", "6 + 6 = 12", "6 + 6 = 12 eggs.", "a + 4 = 6 + 4 = 12"])
+def test_another_value_behind_an_object_takes_it_back(front: str, sign: str, behind: str) -> None:
+    """Whatever an asked step or the result is called and said to be, it is what the object says."""
+    for separator in ("\n", " "):
+        assert kinds(read(f"{GOOD}{separator}{front}{sign} {behind}")) == [("self_correction", None)]
+        same = behind.replace("12", "10").replace("6 + 6", "6 + 4")
+        assert values(read(f"{GOOD}{separator}{front}{sign} {same}")) == ["6", "10"]
 
 
 @all_rows(
