@@ -156,13 +156,19 @@ class _ImportReader:
         self.blocks: list[_Block] = []
         self.item = ListItem()
         self.hidden = False  # inside of a comment of several lines
-        self.refused: int | None = None  # the indent of a line that was refused, and has others below it
+        self.refused: int | None = None  # the indent of a line that was refused, and may have others below it
+        self.broken: int | None = None  # the same, while no statement stands below it
+        self.above: int | None = None  # the indent of a line outside of a list that may have a list below it
 
     def note(self, at: int, line: str, kind: NoteKind, message: str) -> None:
         self.notes.append(Note(at, line, kind, message))
 
     def take(self, at: int, line: str, indent: int) -> None:
         """Read the next line."""
+        if label_of(line) is None:
+            self.above = indent if line.endswith((":", "\uff1a")) else None
+        elif indent == self.above:
+            indent += 1
         if self.refused is not None and indent <= self.refused:
             self.refused = None
         try:
@@ -170,8 +176,8 @@ class _ImportReader:
             self._take(at, line, indent)
         except (ProcedureError, ExpressionError, ConfigError) as error:
             self.note(at, line, "refused", getattr(error, "message", str(error)))
-            if self.refused is None and line.endswith((":", "\uff1a")):
-                self.refused = indent
+            if self.refused is None:
+                self.refused = self.broken = indent
 
     def _check_place(self, line: str) -> None:
         """Refuse what hangs on a line that was not understood, and what cannot be seen."""
@@ -249,7 +255,8 @@ class _ImportReader:
     def _statement(self, at: int, line: str, body: str, indent: int) -> None:
         otherwise = _ELSE.match(body)
         last = self._current()[-1] if self._current() else None
-        further = otherwise is not None and isinstance(last, If) and not last.otherwise
+        between = self.broken is not None and self.broken <= indent  # what was refused may be what it belongs to
+        further = otherwise is not None and isinstance(last, If) and not last.otherwise and not between
         if further and otherwise is not None:
             body = otherwise["rest"]
         condition = _IF.match(body)
@@ -302,6 +309,7 @@ class _ImportReader:
         return self.blocks[-1].body if self.blocks else self.body
 
     def _add(self, statement: Statement) -> None:
+        self.broken = None
         self._current().append(statement)
         self.names.update(step.id for step in steps_in((statement,)))
 

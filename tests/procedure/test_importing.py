@@ -194,6 +194,18 @@ def test_what_stands_below_a_refused_line_is_refused(line: str) -> None:
     assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
 
 
+@all_rows("text", [
+    *("If it rains:\n- t = x + 1\n- u = t", "If it rains\n   t = x + 1", "1. For members\n   - t = x + 1\n   - u = t"),
+    "If it rains: t = 5\nOtherwise:\n   t = x",
+    "If it rains:\n   t = 5\nOtherwise: t = x",
+])  # fmt: skip
+def test_nothing_hangs_on_another_line_than_it_was_written_for(text: str) -> None:
+    """Lists, deeper lines and other cases below a line that was refused are refused, whatever stands above it."""
+    found = import_procedure(f"inputs: x\nIf x > 3:\n- s = x + 1\n{text}\nafter = x")
+    assert found.procedure == Procedure.parse("inputs: x\nif x > 3:\n  s = x + 1\nafter = x")
+    assert {note.kind for note in found.notes} == {"refused"}
+
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.procedure"))
 WITH_UNITS = [path for path in EXAMPLES if "quantity(" in path.read_text(encoding="utf-8")]
 
