@@ -17,6 +17,7 @@ from stepguard.core.patterns import lazy_pattern
 HIDDEN: Final = "[redacted]"
 """What stands in the place of a secret."""
 
+_PAIR: Final = r"\(\s*b?[\"'][\w-]*(?:authorization|key|token|secret|password|cookie)[\"'],\s*b?[\"']"
 _SECRETS: Final = lazy_pattern(
     r"(?P<named>(?<![\w-])[\w-]*(?:key|token|secret|password|passwd|pwd|signature|sig)(?:=>?|%3D)\\?[\"']?)"
     r"[^\s&\"'<>\\]+"
@@ -28,7 +29,7 @@ _SECRETS: Final = lazy_pattern(
     r"|(?P<likely>(?<![\w-])[\w-]*(?:key|token|secret)\\?[\"']?\s*:\s*\\?[\"']?)(?=[\w.~+/=*-]*[0-9])[\w.~+/=*-]{16,}"
     r"|(?P<short>(?<![\w-])[\w-]*(?:token|secret)\\?[\"']?\s*:\s*\\?[\"']?)"
     r"(?=[\w.~+/=*-]*[0-9])(?=[\w.~+/=*-]*[a-z])[\w.~+/=*-]{6,}"
-    r"|(?P<pair>\(\s*b?[\"'][\w-]*(?:authorization|key|token|secret|password|cookie)[\"'],\s*b?[\"'])[^\"']+"
+    rf"|(?P<pair>{_PAIR})[^\"']+"
     r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
     r"|(?P<address>://)[^\s/@]+(?=@)"
     r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
@@ -39,6 +40,7 @@ _SECRETS: Final = lazy_pattern(
     r"|\beyJ[\w.=-]{16,}",
     re.IGNORECASE,
 )
+_PAIRS: Final = lazy_pattern(_PAIR, re.IGNORECASE)
 _LINES: Final = lazy_pattern(r"[^\n]*\n\s*|[^\n]+")
 _HINTS: Final = (
     *("key", "token", "secret", "passw", "pwd", "sig", "auth", "code", "credential", "jwt", "session", "cookie", "://"),
@@ -63,8 +65,11 @@ def _hidden(match: re.Match[str]) -> str:
 def _parts(text: str) -> Iterator[tuple[bool, str]]:
     """A text in pieces, each with whether a secret may stand in it: the pattern takes far longer than looking for that.
 
-    A secret stands in a line with a hint, or in one of the three behind it.
+    A secret stands in a line with a hint, or in one of the three behind it; one of a pair may have any number of them.
     """
+    if _PAIRS.search(text):
+        yield True, text
+        return
     lines = _LINES.findall(text)
     hints = [any(map(line.casefold().__contains__, _HINTS)) for line in lines]
     near = [any(hints[max(0, at - 3) : at + 2]) for at in range(len(lines))]

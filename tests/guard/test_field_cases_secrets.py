@@ -36,6 +36,7 @@ ECHO = (
     f"Incorrect API key provided: {KEY}; got Authorization: Bearer {KEY} at https://host/v1?key=AIzaSECRET12345&alt=1, "
     '{"x-api-key": "SECRET-of-somebody"}'
 )
+PEM = BackendError("parameters: ('private_key', '-----BEGIN-----\n" + "SECRETabc\n" * 9 + "-----END-----')")
 
 
 def script(code: str) -> subprocess.CompletedProcess[str]:
@@ -108,7 +109,7 @@ class Foreign:
 @DRIVERS
 @pytest.mark.parametrize(
     "error",
-    [OwnError(ECHO), BackendError(ECHO), BackendError(ECHO, retryable=False), RateLimited(ECHO, retry_after=1e6)],
+    [OwnError(ECHO), BackendError(ECHO), BackendError(ECHO, retryable=False), RateLimited(ECHO, retry_after=1e6), PEM],
 )
 def test_a_key_that_another_client_shows_is_in_no_report(driver: str, error: Exception) -> None:
     """Backends and functions of the user's that quote a key do not bring it into problems, attempts and JSON."""
