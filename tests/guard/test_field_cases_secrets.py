@@ -36,7 +36,7 @@ ECHO = (
     f"Incorrect API key provided: {KEY}; got Authorization: Bearer {KEY} at https://host/v1?key=AIzaSECRET12345&alt=1, "
     '{"x-api-key": "SECRET-of-somebody"}'
 )
-PEM = BackendError("parameters: ('private_key', '-----BEGIN-----\n" + "SECRETabc\n" * 9 + "-----END-----')")
+PEM = BackendError("parameters: ('private_key', '-----BEGIN-----\n" + "MIIEvQIB\n" * 9 + "-----END-----')")
 
 
 def script(code: str) -> subprocess.CompletedProcess[str]:
@@ -122,7 +122,7 @@ def test_a_key_that_another_client_shows_is_in_no_report(driver: str, error: Exc
     for result in results:
         assert result.status == "failed"
         assert "[redacted]" in told_of(result)
-        assert "SECRET" not in told_of(result)
+        assert not any(part in told_of(result) for part in ("SECRET", "MIIE"))
 
 
 @DRIVERS
