@@ -132,10 +132,15 @@ _ROW: Final = lazy_pattern(r"\s*\||[^|\n]*\|[^|\n]*\||\s*(?:[+=~^-]{3,}\s*)+\Z")
 _CLAUSE_END: Final = lazy_pattern(r"[*_`\"')\]$ ]{0,4}[.;!:](?=\s|\Z)|[*_`\"')\]$ ]{0,4}(?=\n)")
 _PLAIN: Final = lazy_pattern(r"[^\S\n]{1,3}[^\W\d_][^.,;:()\[\]\n\u2014\u2013!=]*")
 _UNIT: Final = lazy_pattern(
-    r"[^\S\n]+(?:[^\W\d_][\w/]*(?<=[^s\W\d_]s)|[^\W_]+[/\d][\w/]*|people|children|(?:wo)?men|sheep|fish)(?!['\u2019\w])",
+    r"(?:[^\S\n]+(?:[^\W\d_][\w/]*(?<=[^s\W\d_]s)|[^\W_]+[/\d][\w/]*|people|children|(?:wo)?men|sheep|fish))?"
+    r"(?:[^\S\n]+(?:per|an?|each)[^\S\n]+(?:second|minute|hour|day|night|week|month|quarter|year|annum|person|head"
+    r"|piece|item|unit|page|mile|km|kilometer|meter|kg|pound|ounce|liter|litre|gallon|dozen))?(?!['\u2019\w])",
     re.IGNORECASE,
 )
-"""One word behind a value may be whatever is counted: a plural, since any other may doubt it, ``19 allegedly``."""
+"""What is counted may be any one word behind a value, if it is a plural, since others may doubt it (``19 allegedly``).
+
+Behind it, or alone, may stand what it is reckoned by: ``18 dollars per day``.
+"""
 
 
 def unread_behind(

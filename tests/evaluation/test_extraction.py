@@ -27,6 +27,11 @@ def task(formula: str, truth: Value, kind: str = "number") -> Task:
     [
         *(("Answer: 18", 18, 18), ("#### 18", 18, 18), (r"\boxed{18}", 18, 18), ("The final answer is 18.", 18, 18)),
         *(("18", 18, 18), (" 18 \n", 18, 18), (r"**Answer: \$18 per day.**", None, 18)),
+        *(
+            ("Answer: 18 dollars per day", None, 18),
+            ("Answer: 18 apples a day", None, 18),
+            ("Answer: 18 per Bob", None, None),
+        ),
         *(("Answer: 18 apples", None, 18), ("18 apples. Question: Tom has 3 apples. How many are left?", None, None)),
         *(("It is 6, not 18.", None, None), ("The result should be near 18", None, None)),
         *(("Answer: 18 or 19", None, None), ("Answer: 17, not 18", None, 17), ("Answer: eighteen", None, None)),
