@@ -1,13 +1,13 @@
-"""Charts as inline SVG: lines with error bars, stacked bars, differences with intervals.
+"""Charts as inline SVG: lines with error bars.
 
 Colours come from the classes of the style sheet, so that they follow the light or dark scheme. Nothing is told by
-colour alone: arms differ in dash and marker too, ways of ending in pattern.
+colour alone: arms differ in dash and marker too.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -40,37 +40,6 @@ class Series:
     name: str
     style: int
     points: tuple[Point, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """How the runs of one cell ended: class of the pattern -> how many."""
-
-    group: str
-    name: str
-    parts: Mapping[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """A paired difference with its interval, of shares."""
-
-    group: str
-    name: str
-    value: float
-    interval: tuple[float, float]
-
-
-def _svg(height: float, title: str, *content: Html) -> Html:
-    return tag(
-        "svg",
-        tag("title", title),
-        *content,
-        class_="chart",
-        viewBox=f"0 0 {_WIDTH} {height:g}",
-        role="img",
-        aria_label=title,
-    )
 
 
 def _text(x: float, y: float, text: str, *, anchor: str = "start", class_: str | None = None) -> Html:
@@ -132,7 +101,15 @@ def swatch(style: int) -> Html:
 
 def lines(title: str, series: Sequence[Series]) -> Html:
     """Shares by length: a line and markers for every arm, and an error bar for every interval."""
-    return _svg(_HEIGHT, title, *_lines(series))
+    return tag(
+        "svg",
+        tag("title", title),
+        _lines(series),
+        class_="chart",
+        viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
+        role="img",
+        aria_label=title,
+    )
 
 
 def picture(title: str, series: Sequence[Series], *, style: str) -> Html:
@@ -204,100 +181,5 @@ def _placed(lengths: Sequence[int], low: float, high: float) -> tuple[Callable[[
     )
 
 
-def bars(title: str, rows: Sequence[Bar], *, identity: str) -> Html:
-    """Stacked bars, one for each cell, all of them as long as 100%.
-
-    Args:
-        identity: makes the ids of the patterns unique in the document.
-    """
-    left = 8 + _LETTER * min(12, max((len(row.name) for row in rows), default=0))
-    width = _WIDTH - left - 8
-    drawn = [_patterns(identity)]
-    at, group = 2.0, None
-    for row in rows:
-        if row.group != group:
-            group = row.group
-            at += 20
-            drawn.append(_text(0, at - 6, group, class_="strong"))
-        drawn.append(_text(left - 6, at + 13, _short(row.name), anchor="end"))
-        total, x = sum(row.parts.values()), left
-        for name, count in row.parts.items():
-            if not count:
-                continue
-            wide = width * count / total
-            box = {"x": x, "y": at, "width": wide, "height": 18}
-            drawn.append(tag("rect", class_=f"end {name}", **box))
-            if name != "right":
-                drawn.append(tag("rect", fill=f"url(#{identity}-{name})", class_="over", **box))
-            label = f"{100 * count / total:.0f}%"
-            if wide > _LETTER * len(label) + 6:
-                drawn.append(_text(x + wide / 2, at + 13, label, anchor="middle", class_=f"on-{name}"))
-            x += wide
-        at += 22
-    return _svg(at + 2, title, *drawn)
-
-
-_PATTERNS: Final = {
-    "abstained": "M0 8L8 0M-2 2L2 -2M6 10L10 6",
-    "no-answer": "M2 2h1M6 6h1",
-    "wrong": "M0 0L8 8M0 8L8 0",
-    "error": "M2 0V8M6 0V8",
-}
-
-
-def _patterns(identity: str) -> Html:
-    made = [
-        tag(
-            "pattern",
-            tag("path", d=path, class_=f"hatch h-{name}"),
-            id=f"{identity}-{name}",
-            width=8,
-            height=8,
-            patternUnits="userSpaceOnUse",
-        )
-        for name, path in _PATTERNS.items()
-    ]
-    return tag("defs", *made)
-
-
-def key(name: str, *, identity: str) -> Html:
-    """The box of a way of ending, for a legend in text."""
-    box = {"x": 0, "y": 0, "width": 18, "height": 14}
-    drawn = [tag("rect", class_=f"end {name}", **box)]
-    if name != "right":
-        drawn.append(tag("rect", fill=f"url(#{identity}-{name})", class_="over", **box))
-    return tag("svg", *drawn, class_="key", viewBox="0 0 18 14", aria_hidden="true")
-
-
-def differences(title: str, rows: Sequence[Difference]) -> Html:
-    """Differences with intervals around a line at zero."""
-    left = 10 + _LETTER * min(18, max((len(row.name) for row in rows), default=0))
-    right = _WIDTH - 16.0
-
-    def x(value: float) -> float:
-        return left + (right - left) * (value + 1) / 2
-
-    drawn: list[Html] = []
-    at, group = 2.0, None
-    for row in rows:
-        if row.group != group:
-            group = row.group
-            at += 20
-            drawn.append(_text(0, at - 6, group, class_="strong"))
-        low, high = (x(bound) for bound in row.interval)
-        middle = at + 9
-        drawn.append(_text(left - 8, middle + 4, _short(row.name, 18), anchor="end"))
-        ends = f"M{low:.1f} {middle:.1f}H{high:.1f}M{low:.1f} {middle - 4:.1f}v8M{high:.1f} {middle - 4:.1f}v8"
-        drawn.append(tag("path", d=ends, class_="bar plain"))
-        box = {"x": x(row.value) - 4, "y": middle - 4, "width": 8, "height": 8}
-        drawn.append(tag("rect", class_="mark plain", **box))
-        at += 20
-    ticks = (-1.0, -0.5, 0.0, 0.5, 1.0)
-    grid = [_line(x(tick), 18, x(tick), at + 4, "axis" if tick == 0 else "grid") for tick in ticks]
-    labels = [_text(x(tick), at + 18, f"{100 * tick:+.0f}" if tick else "0", anchor="middle") for tick in ticks]
-    unit = _text((left + right) / 2, at + 34, "percentage points", anchor="middle")
-    return _svg(at + 40, title, *grid, *labels, unit, *drawn)
-
-
-def _short(name: str, limit: int = 12) -> str:
+def _short(name: str, limit: int) -> str:
     return name if len(name) <= limit else f"{name[: limit - 2]}.."

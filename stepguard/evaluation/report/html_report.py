@@ -91,7 +91,7 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family:
     bodies: dict[str, list[Child]] = {
         "accuracy": [_of(studies, study, _accuracy(study)) for study in studies],
         "parts": [_of(studies, study, _parts(study)) for study in studies],
-        "ends": [_of(studies, study, _ends(study, f"ends{at}")) for at, study in enumerate(studies)],
+        "ends": [_of(studies, study, _ends(study)) for study in studies],
         "failures": [_of(studies, study, failures(study, family)) for study in studies],
         "probes": probes(outcomes),
         "cost": [_of(studies, study, _cost(study)) for study in studies],
@@ -202,11 +202,6 @@ def _accuracy(study: Study) -> list[Child]:
 def _parts(study: Study) -> list[Child]:
     parts: list[Child] = []
     if study.contrasts:
-        rows = [
-            charts.Difference(f"{_name(contrast)}", _at(contrast), contrast.paired.difference, contrast.paired.interval)
-            for contrast in study.contrasts
-        ]
-        title = "Differences in answers right, in percentage points with 95% intervals; the table has every number"
         groups: dict[str, list[Row]] = {}
         for contrast in study.contrasts:
             groups.setdefault(_name(contrast), []).append(_contrast_row(contrast))
@@ -217,10 +212,7 @@ def _parts(study: Study) -> list[Child]:
             "n/a where it had none. p: exact McNemar test; Holm: adjusted for all tests of this table."
         ) + (" *: every resample gave the same ratio, so that its interval tells nothing." if flat else "")
         head = ["contrast", "steps", "n", "difference", "rescued", "harmed", "recovered", "p", "Holm"]
-        parts += [
-            figure("Answers right, first arm minus second", charts.differences(title, rows)),
-            table(head, groups.values(), caption=caption, heads=2),
-        ]
+        parts.append(table(head, groups.values(), caption=caption, heads=2))
     else:
         parts.append(tag("p", "No two arms ran the same programs, so there is nothing to compare."))
     return [*parts, _decays(study)]
@@ -228,10 +220,6 @@ def _parts(study: Study) -> list[Child]:
 
 def _name(contrast: Contrast) -> str:
     return f"{contrast.first} - {contrast.second}"
-
-
-def _at(contrast: Contrast) -> str:
-    return "1 step" if contrast.length == 1 else f"{contrast.length} steps"
 
 
 def _flat(contrast: Contrast) -> bool:
@@ -286,36 +274,20 @@ def _horizon(length: float | None) -> str:
     return "never" if length is None else f"{length:.0f}" if length < 1e6 else "over 10^6"
 
 
-def _ends(study: Study, identity: str) -> list[Child]:
-    rows, cells = [], []
+def _ends(study: Study) -> list[Child]:
+    cells: list[tuple[Cell, Row]] = []
     for cell in study.by_length():
-        ends = cell.ends
-        parts = {end.replace(" ", "-"): ends.get(end, 0) for end in ENDS}
-        rows.append(charts.Bar("1 step" if cell.length == 1 else f"{cell.length} steps", cell.arm, parts))
         silent = cell.count(lambda each: each.silent_errors > 0)
         vouches = kind_of(cell.arm) == "guarded"
         silently = f"{silent} (\u2264 {bound(silent, cell.n)})" if vouches else "-"
-        cells.append((cell, [str(cell.n), silently, *(str(ends.get(end, 0)) for end in ENDS)]))
-    title = "How the runs of each arm and length ended, in shares; the table has every number"
-    keys = [
-        tag("li", charts.key(end.replace(" ", "-"), identity=identity), tag("span", text))
-        for end, text in {
-            "right": "right",
-            "abstained": "abstained: it says that it has no answer",
-            "no answer": "no answer: cut off, or no answer line",
-            "wrong": "wrong",
-            "error": "ended in an error",
-        }.items()
-    ]
+        shares = (f"{count} ({percent(count / cell.n)})" if (count := cell.ends.get(end, 0)) else "0" for end in ENDS)
+        cells.append((cell, [str(cell.n), silently, *shares]))
     caption = (
         "Programs. Silently wrong: the arm vouched for a wrong answer or a wrong step, with the upper 95% bound; "
-        "unguarded arms vouch for nothing."
+        "unguarded arms vouch for nothing. Abstained: it says that it has no answer. No answer: cut off, or no answer "
+        "line."
     )
-    return [
-        tag("ul", keys, class_="legend"),
-        figure("How the runs ended", charts.bars(title, rows, identity=identity)),
-        _by_length(["n", "silently wrong", *ENDS], cells, caption),
-    ]
+    return [_by_length(["n", "silently wrong", *ENDS], cells, caption)]
 
 
 def _cost(study: Study) -> list[Child]:

@@ -8,7 +8,6 @@ from typing import Final
 _LINES: Final = """
 .grid{stroke:var(--rule)}.axis{stroke:var(--muted)}.strong{font-weight:600}
 .line{fill:none;stroke-width:2}.bar{fill:none;stroke-width:1.3}.mark{stroke-width:1.5}
-.plain{stroke:var(--fg);fill:var(--fg)}
 .a0{stroke:var(--a0)}.a1{stroke:var(--a1)}.a2{stroke:var(--a2)}.a3{stroke:var(--a3)}.a4{stroke:var(--a4)}
 .a5{stroke:var(--a5)}
 .mark.a0{fill:var(--a0)}.mark.a1{fill:var(--a1)}.mark.a2{fill:var(--a2)}.mark.a3{fill:var(--a3)}
@@ -17,10 +16,10 @@ _LINES: Final = """
 _PAGE: Final = """
 :root{color-scheme:light dark;--bg:#fff;--fg:#1a1d21;--muted:#555c66;--rule:#d3d7dd;--panel:#f4f5f7;--loud:#8c1d18;
 --loudbg:#fde8e6;--a0:#0b57d0;--a1:#b3410e;--a2:#6b2fa8;--a3:#00695c;--a4:#a1136a;--a5:#4d4d4d;
---right:#a9dbb7;--abstained:#f6dc93;--no-answer:#dde1e6;--wrong:#f4bdb4;--error:#cfc7ee;--okfg:#14602c;--badfg:#9c1c12}
+--okfg:#14602c;--badfg:#9c1c12}
 @media (prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e8eb;--muted:#a7aeb8;--rule:#3a414b;--panel:#1d2127;
 --loud:#ffb4ab;--loudbg:#4a1512;--a0:#7db4ff;--a1:#ffab73;--a2:#cfa6ff;--a3:#5fd6c4;--a4:#ff94cf;--a5:#c8c8c8;
---right:#27613b;--abstained:#66500d;--no-answer:#434a54;--wrong:#7a3029;--error:#483c78;--okfg:#8fdba6;--badfg:#ffaba1}}
+--okfg:#8fdba6;--badfg:#ffaba1}}
 *{box-sizing:border-box}
 body{margin:0;background:var(--bg);color:var(--fg);font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif}
 main,header,footer{max-width:64rem;margin:0 auto;padding:0 1rem}
@@ -39,13 +38,7 @@ figure{margin:.8rem 0;min-width:0}
 .chart{display:block;width:100%;max-width:31rem;height:auto;font-size:12px;fill:var(--fg);overflow:visible}
 .legend{list-style:none;margin:.6rem 0;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;font-size:.9rem}
 .legend li{display:flex;align-items:center;gap:.45rem}
-.swatch{width:34px;height:14px;flex:none}.key{width:18px;height:14px;flex:none}
-.end{stroke:var(--fg);stroke-width:.8}.over{stroke:none}.hatch{fill:none;stroke:var(--fg);stroke-width:1.1;opacity:.55}
-.end.right{fill:var(--right)}.end.abstained{fill:var(--abstained)}.end.no-answer{fill:var(--no-answer)}
-.end.wrong{fill:var(--wrong)}.end.error{fill:var(--error)}
-[class^=on-]{paint-order:stroke;stroke-width:4.5px;stroke-linejoin:round;font-weight:600}
-.on-right{stroke:var(--right)}.on-abstained{stroke:var(--abstained)}.on-no-answer{stroke:var(--no-answer)}
-.on-wrong{stroke:var(--wrong)}.on-error{stroke:var(--error)}
+.swatch{width:34px;height:14px;flex:none}
 .scroll{overflow-x:auto;margin:.7rem 0}
 table{border-collapse:collapse;min-width:min(100%,38rem);font-size:.875rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:0 0 .35rem}
@@ -83,8 +76,8 @@ table{font-size:.75rem;min-width:0}th,td{padding-right:.35rem}td.n{white-space:n
 .attempt tr>:nth-child(3){min-width:8.2rem}.attempt .mono{font-size:.75rem}}
 details::details-content{transition:none}
 @media print{:root{--bg:#fff;--fg:#000;--muted:#444;--rule:#bbb;--panel:#f4f5f7;--loud:#8c1d18;--loudbg:#fde8e6;
---a0:#0b57d0;--a1:#b3410e;--a2:#6b2fa8;--a3:#00695c;--a4:#a1136a;--a5:#4d4d4d;--right:#a9dbb7;--abstained:#f6dc93;
---no-answer:#dde1e6;--wrong:#f4bdb4;--error:#cfc7ee;--okfg:#14602c;--badfg:#9c1c12;color-scheme:light}
+--a0:#0b57d0;--a1:#b3410e;--a2:#6b2fa8;--a3:#00695c;--a4:#a1136a;--a5:#4d4d4d;
+--okfg:#14602c;--badfg:#9c1c12;color-scheme:light}
 body{font-size:10pt}main,header,footer{max-width:none;padding:0}nav{display:none}
 .scroll{overflow:visible}table{font-size:8pt}.attempt table{font-size:8pt}
 .pair{grid-template-columns:1fr 1fr}.chart{max-width:11cm}
