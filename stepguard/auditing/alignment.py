@@ -28,8 +28,6 @@ class Alignment:
     """The claims of a transcript by the steps that they belong to.
 
     Args:
-        entries: the claims.
-        labels: the labels of the transcript.
         places: where the names of the procedure are set.
         numberings: what stands beside the claims.
     """

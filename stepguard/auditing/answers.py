@@ -75,7 +75,6 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
     """Every marked answer, in the order of the text: those that hold a value, and those that were meant to.
 
     Args:
-        text: the transcript.
         body: the same as `stepguard.language.typeset.plain` gives it.
         names: the names of the procedure.
         kind: the type of the answer.
@@ -121,7 +120,6 @@ def without_answers(text: str, body: str) -> str:
     """A text of the same length with blanks for the final answers in it, which are read apart.
 
     Args:
-        text: the transcript.
         body: the same as `stepguard.language.typeset.plain` gives it.
     """
     marked = (found.span() for marker in (_BOXED, _TAGGED, _HASHES) for found in marker.finditer(text))

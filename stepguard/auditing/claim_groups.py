@@ -57,9 +57,6 @@ def repeats(
     They do where they say all of it, or what a name has behind a loop that changes it. Others may be a round too many.
 
     Args:
-        group: the group of the claims.
-        entries: the claims.
-        claimed: their values.
         right: the right values of the name, in the order of the rounds.
     """
     innermost = (next((loop for loop in reversed(chain) if loop.rounds), None) for chain in group.chains)

@@ -93,10 +93,6 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     """The working and the value in a part of a text.
 
     Args:
-        body: the plain text.
-        begin: where the part begins.
-        end: where it ends.
-        names: the names of the procedure.
         step: the step that is meant, whose type says what a value is.
         leading: whether words may stand in front of the working.
     """
@@ -166,9 +162,6 @@ def words_behind(entry: Entry, behind: str, names: Names, *, followed: bool = Fa
     """What is not understood of what stands behind a claim, up to the next one; empty where all is.
 
     Args:
-        entry: the claim.
-        behind: what stands behind it.
-        names: the names of the procedure.
         followed: whether another claim stands behind that.
     """
     step = names.steps.get(entry.name)

@@ -88,7 +88,6 @@ def read_entries(body: str, names: Names, *, around: str | None = None) -> list[
 
     Args:
         body: the text as `stepguard.language.typeset.plain` gives it.
-        names: the names of the procedure.
         around: the same without what is read apart, for what stands behind claims; None where nothing is.
     """
     around = body if around is None else around

@@ -42,10 +42,7 @@ class Labels:
     """The labels in a transcript.
 
     Args:
-        text: the transcript.
         places: where the names of the procedure are set.
-        declared: every name of the procedure.
-        inputs: the inputs of the run.
 
     Attributes:
         text: the same text with aliases in the place of labelled names, and without the headings of rounds.

@@ -35,7 +35,6 @@ def as_claims(body: str, names: Names) -> str:
 
     Args:
         body: the text as `stepguard.language.typeset.plain` gives it.
-        names: the names of the procedure.
     """
 
     def untagged(found: re.Match[str]) -> str:

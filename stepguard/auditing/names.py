@@ -66,8 +66,6 @@ class Names:
     """The names of a procedure, as transcripts write them.
 
     Args:
-        steps: the steps.
-        inputs: the names of the inputs.
         numbered: whether a number may stand for a step.
         words: further texts of the procedure, whose words are understood in front of a claim.
 

@@ -79,8 +79,6 @@ class Numberings:
     """The marks beside the claims of a transcript.
 
     Args:
-        text: the transcript.
-        claims: where its claims stand.
         names: the names of the procedure, of which no digit is a number.
     """
 
@@ -109,8 +107,6 @@ class Numberings:
         """What contradicts that claims stand in the order of their rounds, empty where nothing does.
 
         Args:
-            claims: where they stand.
-            rounds: the rounds that they are given to.
             items: what each of the rounds is about, None where it is about nothing.
         """
         own = [_identity(item) for item in items]

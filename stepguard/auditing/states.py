@@ -56,7 +56,6 @@ class Judge:
     """Judges claims about one step.
 
     Args:
-        step: the step.
         timeout: seconds that one check of the user's may take.
     """
 

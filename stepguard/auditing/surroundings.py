@@ -104,7 +104,6 @@ def stands_alone_before(body: str, line_start: int, start: int, *, single: bool)
     """Whether what stands in front of an expression leaves it as it is.
 
     Args:
-        body: the whole text.
         line_start: where the line, or what its label leaves of it, begins.
         start: where the expression begins.
         single: whether it is a single number, which may be the end of much that is not understood.

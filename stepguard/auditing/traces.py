@@ -221,9 +221,6 @@ class _Reader:
         """Read an object about one step: its name or number under one key, and its working or value under others.
 
         Args:
-            item: the object.
-            start: where it begins.
-            end: where it ends.
             sure: whether only a step's name, or a number that is called one of a step, says that it is such an object.
         """
         members = _by_key(item)

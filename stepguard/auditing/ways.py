@@ -186,9 +186,7 @@ def take(
     """The way of a procedure.
 
     Args:
-        procedure: the procedure.
         places: where its names are set.
-        inputs: its inputs.
         value: the value of a step that is reached, given the values before it; None where there is none.
     """
     state = _Values(dict(inputs))

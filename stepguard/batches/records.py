@@ -30,7 +30,6 @@ def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = F
     """A row's result as JSON data.
 
     Args:
-        row: the result.
         inputs: the names of the inputs, which are left out of the values: documents are among them.
         details: with every step and attempt, as `Result.to_dict` has them.
     """

@@ -57,8 +57,6 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
 
     Args:
         step: the step; its expression must not be None.
-        values: the value of every variable it reads.
-        claim: what the reply says.
         value: the claimed value, already read as the step's type.
     """
     tree = step.expression

@@ -26,7 +26,6 @@ def add_guard(
     """Add the options of a guard that commands share.
 
     Args:
-        group: where they are listed.
         limits: what a run may spend by default; None: there are no limits.
         seconds: whether one of them is ``--max-seconds``, of a run.
         stop_early: whether one of them is ``--stop-early``.
@@ -132,8 +131,6 @@ def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **b
     """The options of a guard that were given, by name.
 
     Args:
-        options: the arguments of the command.
-        seconds: how long a run may take.
         budget: further limits, as of `stepguard.Budget`.
 
     Raises:
@@ -182,7 +179,6 @@ def read_inputs(pairs: Iterable[str], procedure: Procedure, path: str | None = N
     Args:
         given: the ``name=value`` options; ``name=@path`` takes the text of a file, ``name=@-`` that of stdin, and
             ``name=@@value`` begins with an @.
-        procedure: the procedure.
         path: a file with further ones, as a JSON object.
 
     Raises:

@@ -69,8 +69,6 @@ def bounded_server(
     """A server of an application, ready to serve.
 
     Args:
-        app: the application.
-        connections: what bounds its connections.
         last_seconds: how long requests may go on once it is to stop.
         proxies: the addresses whose word is taken for whom they speak for (``X-Forwarded-For``).
     """
@@ -108,7 +106,6 @@ def serve_until_signal(app: Any, host: str, port: int, words: str) -> None:
     """Serve an application within the usual limits until a signal, and print where it is to be had.
 
     Args:
-        app: the application.
         host, port: where to listen; port 0 takes a free one.
         words: what is printed, with ``{}`` where the address goes.
 

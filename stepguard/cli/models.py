@@ -24,7 +24,6 @@ def choose_backend(options: argparse.Namespace, procedure: Procedure | None = No
     """The model to ask, and what to call it.
 
     Args:
-        options: of the command.
         procedure: what a simulated model is to be asked; it slips once in the middle of it, so that a repair is seen.
 
     Raises:

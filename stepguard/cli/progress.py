@@ -50,11 +50,9 @@ def make_display(
     """The display that fits stderr.
 
     Args:
-        title: what is done.
         total: how much there is to do, None where that shows as it goes.
         unit: what it is counted in, in the singular.
         facts: what else is to be told with each line: time, cost.
-        quiet: show nothing.
         silence: seconds after which a plain line is written though nothing was finished.
     """
     stream = sys.stderr
@@ -210,9 +208,7 @@ class RunProgress(ProgressContext):
     """An observer of a guard that shows how far a run has come, from entering it to leaving it.
 
     Args:
-        procedure: what is run.
         model: what to call the model.
-        quiet: show nothing.
     """
 
     def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:

@@ -35,8 +35,6 @@ def print_result(result: Result, procedure: Procedure, *, model: str, table: boo
     """Print a result to stdout.
 
     Args:
-        result: what is to be shown.
-        procedure: what was run.
         model: what to call the model.
         table: show every step; otherwise only the outcome and the cost.
     """

@@ -110,7 +110,6 @@ def within(
 
     Args:
         seconds: how long it is waited for; None waits for as long as it takes, in the caller's thread.
-        call: what to call.
         name: what the thread is called.
         threads: where the thread is from; None starts one for this call alone.
 

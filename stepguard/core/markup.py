@@ -23,8 +23,6 @@ def tag(name: str, /, *children: Child, **attributes: str | float | None) -> Htm
     """One element.
 
     Args:
-        name: of the element.
-        children: its content.
         attributes: by name; an underscore stands for a hyphen, one at the end keeps a name from being a keyword
             (``class_``). None leaves one out.
     """

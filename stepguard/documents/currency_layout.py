@@ -59,9 +59,6 @@ def currencies_apart(text: str, start: int, end: int, *, across: bool = True) ->
     Two where it could be either: the amount stands between them.
 
     Args:
-        text: the text.
-        start: the first character of the amount.
-        end: the character behind its last one.
         across: whether other lines count.
     """
     found: set[str] = set()

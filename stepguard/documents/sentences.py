@@ -35,12 +35,7 @@ _ENDED: Final = re.compile(rf"{_CLOSED}\Z")
 
 
 def begun_before(text: str, start: int) -> str:
-    """What stands before a place in its sentence or line, on one line; empty where that begins there, as does an item.
-
-    Args:
-        text: the text.
-        start: the place.
-    """
+    """What stands before a place in its sentence or line, on one line; empty where that or an item begins there."""
     first = max(start - _REACH, 0)
     window = text[first : start + 70]
     at = 0

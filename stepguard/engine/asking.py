@@ -32,9 +32,6 @@ class Asker:
     """Makes the requests of one run.
 
     Args:
-        procedure: what is run.
-        reply_format: how replies are structured.
-        chance: draws the sampling seeds.
         stop_early: whether replies about several steps may be stopped at the first wrong one.
     """
 
@@ -60,7 +57,6 @@ class Asker:
         """A segment that is asked in the way of a rung.
 
         Args:
-            segment: the steps.
             rung: how they are asked; all but the plain ways ask one step.
             values: what the steps read, and those before them.
             attempt: 1, and one more for every time its first step was not accepted.

@@ -77,12 +77,6 @@ def forecast(
 ) -> Forecast:
     """What a guarded run of a procedure will probably cost. `Guard.forecast` does it with the guard's own options.
 
-    Args:
-        procedure: what will be run.
-        profile: what was seen of the model.
-        segments: how long segments are.
-        price: what tokens cost.
-
     Raises:
         ConfigError: the profile holds no calls, or the procedure goes through a list whose length is not known.
     """

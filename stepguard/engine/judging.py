@@ -25,10 +25,6 @@ class ClaimJudge:
     """Begins and ends the phase `Checking`, and ends `Computing`.
 
     Args:
-        schedule: the verified values, and which of them rest on unverified ones.
-        repairs: how steps have failed, and the votes where no check decides.
-        outbox: takes the checks and commits.
-        landing: closes the flight where nothing was accepted.
         recall: what is durable of the run, None where it is not kept.
         observe: whether every claim that can be read is taken as it stands.
     """

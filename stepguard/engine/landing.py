@@ -27,17 +27,7 @@ _PASSED_OVER: Final = 2
 
 
 class Landing:
-    """Ends flights: the phase `Committing`, and every other that nothing comes behind.
-
-    Args:
-        schedule: takes the values.
-        repairs: decides how a step is asked again.
-        spending: what was spent on a step that is not done.
-        history: takes records and calls.
-        learning: what calls cost, and what fails.
-        asker: takes that a reply was cut off.
-        ending: ends the run where a step is given up.
-    """
+    """Ends flights: the phase `Committing`, and every other that nothing comes behind."""
 
     def __init__(
         self,
@@ -135,8 +125,6 @@ class Landing:
         """Claims for a step of few values were wrong in earlier processes: they count as those of this one.
 
         Args:
-            where: its place.
-            step: the step.
             rungs: the name of the rung of each of them.
         """
         deviation = Deviation("wrong_value", step.id, "refused in an earlier process")

@@ -46,19 +46,8 @@ class Launcher:
     """Starts the flights of a run.
 
     Args:
-        schedule: which steps can be asked.
-        repairs: how those that were not accepted are asked again.
-        learning: how long segments are.
-        asker: makes the requests.
-        spending: what may still be spent.
-        outbox: takes the actions.
-        ending: ends the run where nothing can be started any more.
-        fallbacks: who is asked where a model does not answer.
         person: how a person is asked, None where there is nobody.
-        judge: takes what was recalled.
-        landing: takes that a step was refused in an earlier process.
         recall: what is durable of the run, None where it is not kept.
-        operations: the functions and tools of the procedure.
         parallel: how many flights may be on their way at the same time.
         observe: whether the run only observes, so that also what no reply could satisfy is asked.
     """

@@ -19,7 +19,6 @@ class Learning:
     """Turns what happens to flights into counts.
 
     Args:
-        segments: how long segments are.
         known: a profile from before.
         repairs: how often steps have failed; it is only read.
     """
@@ -46,8 +45,6 @@ class Learning:
         """A call was answered and judged.
 
         Args:
-            flight: what was asked.
-            reply: what came back.
             fixed: the share of its prompt that every prompt begins with.
             right: how many of its steps were accepted before the first that deviated.
         """

@@ -64,9 +64,7 @@ class Engine:
     """One run of a procedure.
 
     Args:
-        procedure: what to run.
         inputs: its inputs, already accepted by `Procedure.accept_inputs`.
-        settings: everything that shapes the run.
         run_id: a name for the run, part of every action id.
         now: the time it starts, on the clock that later `Clock` events follow.
         journal: what is durable of the run, which is then made durable on; None where it is not kept.

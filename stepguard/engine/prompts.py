@@ -61,7 +61,6 @@ class Prompter:
 
     Args:
         procedure: decides the demonstration: one step of each kind the procedure has.
-        reply_format: how replies are structured.
     """
 
     def __init__(self, procedure: Procedure, reply_format: ReplyFormat) -> None:
@@ -84,7 +83,6 @@ class Prompter:
         """The messages that ask `steps`.
 
         Args:
-            steps: the steps.
             values: at least what they read.
             before: steps before them whose text leads into theirs.
             draft: the model's own working, which the reply is to be made from.
@@ -159,8 +157,6 @@ def describe_steps(
     """The live part of a prompt: documents and values these steps read, then the steps with their operands restated.
 
     Args:
-        steps: the steps.
-        values: what they read.
         before: steps that are done, and whose text leads into that of the first one.
         order: the place of each input of the procedure, so that documents stand in the same order in every request.
     """

@@ -31,10 +31,6 @@ class Recall:
 
     Attributes:
         refused: the steps that were durable and no longer hold: they, or what they read, are other than then.
-
-    Args:
-        journal: the journal of the run.
-        schedule: the values that steps read.
     """
 
     def __init__(self, journal: Journal, schedule: Schedule) -> None:

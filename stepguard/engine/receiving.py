@@ -28,16 +28,6 @@ class Receiver:
     """Ends the phase `Asking` with a reply.
 
     Args:
-        reply_format: how replies are structured.
-        schedule: which steps are on their way.
-        spending: what was spent.
-        history: takes the calls that are over.
-        learning: what calls cost.
-        asker: makes the request that follows a draft.
-        launcher: asks it.
-        judge: takes the claims.
-        landing: closes the flight where there are none.
-        ending: whether the run has ended meanwhile.
         words: the words of the procedure that are understood around a reply, beside those of the steps asked.
     """
 

@@ -23,19 +23,7 @@ from stepguard.results import Status
 
 
 class Retrier:
-    """Ends the phase `Asking` without a reply: the flight waits for the next try, or is over.
-
-    Args:
-        retry: how often the same request is sent, and when.
-        chance: draws the jitter of waits.
-        schedule: which steps are on their way.
-        spending: what may still be spent.
-        history: takes the calls that failed.
-        outbox: takes the waits.
-        launcher: asks again.
-        landing: closes the flight where only a rung ends, and not the run.
-        ending: ends the run where no further try is allowed.
-    """
+    """Ends the phase `Asking` without a reply: the flight waits for the next try, or is over."""
 
     def __init__(
         self,

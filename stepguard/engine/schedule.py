@@ -62,8 +62,6 @@ class Schedule:
         source: gives the steps, as far as they are decided.
 
     Args:
-        procedure: what is run.
-        inputs: its inputs.
         parallel: how many segments may be on their way at the same time.
     """
 
@@ -133,7 +131,6 @@ class Schedule:
         """The next steps that can be asked together, None where there are none for now.
 
         Args:
-            size: the most steps of a segment.
             way: how a step is to be asked that was not accepted, or that is not asked as it stands at first; None for
                 any other. Such a step leads its segment.
         """

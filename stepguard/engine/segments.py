@@ -66,12 +66,7 @@ class Segments:
 
 
 class SegmentLength:
-    """How long the next segment of a run is to be.
-
-    Args:
-        segments: what was asked for.
-        profile: what is known of the model.
-    """
+    """How long the next segment of a run is to be."""
 
     def __init__(self, segments: Segments, profile: Profile | None = None) -> None:
         self._segments = segments
@@ -133,8 +128,6 @@ class SegmentLength:
         """A reply was judged.
 
         Args:
-            usage: what the call cost.
-            steps: how many steps it asked.
             accepted: how many of them were accepted; the one behind them was not, if there is one.
             fixed: the share of the prompt that every prompt begins with.
         """

@@ -31,7 +31,6 @@ class ShownValues:
     """The values that some steps read, as a request shows them.
 
     Args:
-        steps: the steps.
         values: at least what they read.
         order: the place of each input of the procedure: documents stand in the same order in every request.
     """

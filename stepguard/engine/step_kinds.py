@@ -35,12 +35,7 @@ Rates = tuple[tuple[str, float], ...]
 
 
 def arithmetic_kind(step: Step, values: Mapping[str, Value]) -> str | None:
-    """The kind of a step that does one operation on two numbers, as three words; None for any other step.
-
-    Args:
-        step: the step.
-        values: what it reads.
-    """
+    """The kind of a step that does one operation on two numbers, as three words; None for any other step."""
     work = step.expression
     if not isinstance(work, Chain) or len(work.operands) != 2 or work.operators[0] not in OPERATIONS:
         return None
@@ -64,7 +59,6 @@ def step_kind(step: Step, values: Mapping[str, Value]) -> str:
     number or text.
 
     Args:
-        step: the step.
         values: what it reads; it is enough that they are there for a step with an expression.
     """
     work, kind = step.expression, step.type.kind

@@ -26,9 +26,6 @@ class WrongStepWatch:
     It is called with more and more of one reply; a text that does not go on from the last one is another reply.
 
     Args:
-        steps: the steps that are asked, in order.
-        values: what they read.
-        reply_format: how the reply is structured.
         independent: whether claims behind a wrong one are judged that do not rest on it.
     """
 

@@ -24,7 +24,6 @@ class Meter:
     """Counts what calls cost, and stops a plan before a limit is passed. It is for one event loop.
 
     Args:
-        price: what tokens cost.
         limit: how much may be spent; None is no limit.
 
     Attributes:

@@ -50,11 +50,9 @@ class Plan:
     """What is to be run.
 
     Args:
-        family: where tasks come from.
         cells: length -> how many instances.
         arms: names of arms, knobs included.
         seed: the first instance's seed; instance i of a length has seed + i.
-        options: what the guarded arms share.
         items: (length, seed) of every instance, where they are fixed items of others; `cells` counts them then.
     """
 
@@ -125,7 +123,6 @@ async def run_plan(
     """Run a plan and return its outcomes, sorted by cell, instance and arm: all of them unless the backend stops it.
 
     Args:
-        plan: what to run.
         backend: the model; greedy questions that are the same are asked once. A `RecordedBackend` is used as it is,
             to replay a run.
         configuration: everything that shapes a reply; kept beside the outcomes and compared on resume.

@@ -29,7 +29,6 @@ def differentiate(tree: Formula, variable: str, *, order: int = 1) -> Formula:
     """The derivative of a formula.
 
     Args:
-        tree: the formula.
         variable: the symbol it is taken by; every other one is a constant.
         order: how often it is taken.
 

@@ -89,8 +89,6 @@ class Decider:
         """Whether two formulas are equal.
 
         Args:
-            left: one formula.
-            right: the other.
             same_domain: whether they differ where only one of them is defined; otherwise such points do not count.
             right_reaches_further: points where `right` alone is defined do not count in any case.
         """

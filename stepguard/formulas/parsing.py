@@ -59,7 +59,6 @@ def parse_formula(
     """Read one formula.
 
     Args:
-        text: what was written.
         declared: names that are symbols even where they would be constants: ``e``, ``pi``.
         known: the symbols that can be meant, so that ``xy`` is read as a product where `xy` is none of them. None:
             every name is one symbol.

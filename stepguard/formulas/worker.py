@@ -186,7 +186,6 @@ class WorkerPool:
         """The answer of a worker to one request.
 
         Args:
-            request: what is asked, as JSON data.
             seconds: how long the worker may work on it. It may take as long again until one is free, and a worker
                 that has to be started first loads sympy, which counts for neither.
 

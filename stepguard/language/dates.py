@@ -139,7 +139,6 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
     """Every date in a text that can be read in one way, and stands on its own there.
 
     Args:
-        text: the text.
         order: how ``03/04/2026`` is meant; None does not count it.
         short_years: whether ``28/11/26`` and ``28 NOV 26`` are dates, too, where the order is given: from 1969 to 2068.
     """

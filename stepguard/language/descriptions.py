@@ -151,9 +151,7 @@ def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) ->
     """What in the words beside a formula may change whether, when or how often it applies; None where nothing does.
 
     Args:
-        words: what stands beside it.
         names: the names of the step: what it sets and what it reads.
-        tree: the formula.
         place: ``"field"`` for words that their writer set apart (a field, quotes); ``"text"`` for free text in front
             of the formula, which has passed as a field; ``"comment"`` for a comment behind it.
     """

@@ -97,7 +97,6 @@ def read_signed(body: str, decimal: str, text: str) -> Exact:
     """Digits with an optional sign in front.
 
     Args:
-        body: what is read.
         decimal: the decimal separator.
         text: what was written, for the reason of a refusal.
 

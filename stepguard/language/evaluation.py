@@ -41,10 +41,6 @@ _GCD: Final = 8  # no mutate: about how many times the work of integers that of 
 def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | str:
     """The exact value of an expression.
 
-    Args:
-        tree: a parsed expression.
-        values: the value of every variable in it.
-
     Raises:
         UndefinedError: division by zero, or zero to the power of zero or less.
         InexactError: an irrational root or power, or an operand of the wrong kind.

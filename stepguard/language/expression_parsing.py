@@ -68,7 +68,6 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
     (``1,200 * 3``).
 
     Args:
-        text: what was written.
         commas_separate: whether it is the working of a model, of which only what it comes to matters. ``max(1,200)``,
             where the comma could group digits, then has two arguments, ``17%5`` is a remainder and ``6·7`` a product;
             otherwise they are refused.

@@ -40,7 +40,6 @@ class MeasureArithmetic:
     """Operations on values of which at least one is no number.
 
     Args:
-        number: carries out an operation on numbers.
         calendar: which days are working days.
     """
 

@@ -178,13 +178,7 @@ _NUMBER_IN_FRONT: Final = lazy_pattern(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\
 
 
 def changed_before(text: str, start: int, digits: int) -> bool:
-    """Whether what stands in front makes an amount another one: a minus in words, a denial, a root, a scale.
-
-    Args:
-        text: the text.
-        start: where the amount begins.
-        digits: where its digits begin.
-    """
+    """Whether what stands in front makes an amount another one: a minus in words, a denial, a root, a scale."""
     return (
         _NEGATED.search(text, max(start - 10, 0), start) is not None
         or _SCALED_BEFORE.search(text, max(digits - 24, 0), digits) is not None

@@ -125,7 +125,6 @@ def read_amount(text: str, *, bare: Unit | None = None, declared: Collection[str
     """Read one number and its unit, if it has one.
 
     Args:
-        text: what was written.
         bare: the unit that a number without one is meant in.
         declared: further names of units (see `read_unit`).
 
@@ -180,7 +179,6 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
     """Read one unit.
 
     Args:
-        text: what was written.
         declared: further names of units, each a measure of its own.
 
     Raises:

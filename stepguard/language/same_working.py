@@ -45,8 +45,6 @@ def normal_form(tree: Expression, values: Mapping[str, Value], *, in_hundredths:
     """The normal form of `tree` with `values` in place of its variables.
 
     Args:
-        tree: the expression.
-        values: the value of every variable in it.
         in_hundredths: whether ratios among them, 3/20 and ``15%``, are written as ``15 / 100``.
 
     Raises:
@@ -76,7 +74,6 @@ class _Settled:
         """The ways of writing an expression, itself the first.
 
         Args:
-            tree: the expression.
             whole: whether it is all that is worked out, so that its value would be no working.
         """
         match tree:

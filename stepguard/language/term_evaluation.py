@@ -41,9 +41,6 @@ def evaluate_term(
     """The exact value of an expression; a number as `int` or `Fraction`, whatever places its parts were declared with.
 
     Args:
-        tree: the expression.
-        values: the value of every variable in it.
-        tables: the tables in it, by name.
         calendar: which days are working days.
 
     Raises:

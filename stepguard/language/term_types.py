@@ -70,9 +70,6 @@ def type_of(
     """The type of an expression. What is computed with numbers is a number, and money where it is added to money.
 
     Args:
-        tree: the expression.
-        types: the type of every variable in it.
-        tables: the tables in it, by name.
         scaled: whether an amount that a product only makes larger or smaller is money still (`scaled_operand`).
 
     Raises:

@@ -160,7 +160,6 @@ def plain(text: str, *, crosses: bool = True) -> str:
     """A text of the same length with LaTeX, Markdown and words for operations as the expression language has them.
 
     Args:
-        text: what was written.
         crosses: whether an ``x`` between numbers is a sign; not where a variable may be called so.
     """
     if _DIGITS_AND_SIGNS.fullmatch(text) is not None and "**" not in text:

@@ -61,7 +61,6 @@ def make_check(name: str, setting: object = None) -> Check:
     """The check that a name means.
 
     Args:
-        name: such as ``range``.
         setting: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
             any number of values a list of them; None: none.
 

@@ -124,7 +124,6 @@ def read_free_step(body: str, default_id: str | None = None, names: Collection[s
     """One step from a line without its number.
 
     Args:
-        body: the line.
         default_id: names a step of words alone.
         names: the inputs and the steps before it; words that hold a formula over them are refused.
 

@@ -17,10 +17,6 @@ class LazySteps(Sequence[Step]):
     """Steps by index, each checked against its look-back when it is made.
 
     Args:
-        step_at: see `Procedure.lazy`.
-        length: likewise.
-        look_back: likewise.
-        inputs: the inputs.
         memory: how many of the steps that were made last are held; nothing is by default, so that all who share a
             procedure can read it at the same time.
     """

@@ -81,10 +81,6 @@ def check_flow(
     """Check a body with everything in it.
 
     Args:
-        body: the steps and statements.
-        inputs: what the caller gives.
-        answer: the result.
-        tables: what expressions look up in.
         lines: the line of each statement under its `id()`, where it stands in a text.
 
     Returns:

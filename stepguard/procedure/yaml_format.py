@@ -114,11 +114,9 @@ def parse_yaml(
     """Read the notation above.
 
     Args:
-        text: the document.
         json: whether it is JSON, which may hold tabs between its tokens.
         unnamed: the name of a procedure that declares none.
         folder: where the files lie that its tables are read from.
-        host: what the host registers: functions and tools.
 
     Raises:
         ProcedureError: something in the document is wrong; `line` names where.

@@ -68,8 +68,6 @@ def mapping_of(node: Any, role: str, keys: Sequence[str] = ()) -> dict[str, Any]
     """The entries of a mapping by their names; none where there is no node.
 
     Args:
-        node: the node.
-        role: what it is, in words.
         keys: the names that it may have; by default any.
 
     Raises:

@@ -108,7 +108,6 @@ def is_runaway(text: str, step: Step, values: Mapping[str, Value]) -> bool:
     """Whether an entry that is not complete will not become so, however much more of it comes.
 
     Args:
-        text: what there is of the entry.
         step: the step that it answers. Where its value is text, that may be as long as it likes, unless it loops.
         values: what it reads, as far as that is known.
     """

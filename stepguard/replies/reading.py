@@ -265,12 +265,7 @@ _EXCERPT: Final = 60
 
 
 def find_unread_call(text: str, tool: str) -> str | None:
-    """Where a text begins to call a tool, outside of what was only thought; None where it does not.
-
-    Args:
-        text: the content of a reply.
-        tool: the name of the tool.
-    """
+    """Where a text begins to call a tool, outside of what was only thought; None where it does not."""
     call = _pattern(tool).search(text)
     if call is None or not isinstance(without_thinking(text[: call.start()]), str):
         return None

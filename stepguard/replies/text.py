@@ -54,10 +54,7 @@ def find_object(text: str, ids: list[str], understanding: Understanding, *, cut:
     """The one object in a text that answers the steps, or why there is none.
 
     Args:
-        text: what was said.
-        ids: the steps.
         understanding: what is understood around an answer.
-        cut: whether it was cut off.
         thought: how many characters of reasoning came apart from it.
     """
     body = text.strip().lstrip("\ufeff").strip()

@@ -137,7 +137,6 @@ def without_thinking(body: str, *, framed: bool = False) -> str | Unclosed:
     thinking too: some servers swallow the opening mark.
 
     Args:
-        body: the text.
         framed: whether it is one answer that stands in a frame of words: then headings, labels (``Thought:``) and the
             names of fences are marks, too. They are not in free text and in code.
     """

@@ -101,7 +101,6 @@ class Blackout:
     """An application whose responses hold no key.
 
     Args:
-        app: the application.
         secrets: the keys of the operator.
     """
 

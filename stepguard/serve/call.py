@@ -20,12 +20,7 @@ _LAST_WORDS_SECONDS: Final = 5.0
 
 
 class HttpCall:
-    """A request, and what is sent in return.
-
-    Args:
-        scope, receive, send: what ASGI gives to an application.
-        limits: what bounds it.
-    """
+    """A request, and what is sent in return."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
         self.request: Final = Request(scope, receive)

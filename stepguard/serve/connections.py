@@ -54,7 +54,6 @@ class Connections:
     """The open connections of one server.
 
     Args:
-        limits: how many, and how long without a request.
         files: how many files the process may open; None sets no bound.
         trusted: addresses that speak for many clients: that of a proxy.
     """

@@ -127,7 +127,6 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
     """Why a run is no answer.
 
     Args:
-        result: what came of the run.
         completion: the chat completion that says so; see `stepguard.integrations.chat.answers`.
     """
     facts = completion["stepguard"]

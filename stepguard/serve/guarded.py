@@ -86,9 +86,7 @@ class GuardedRequests:
     Args:
         settings: as of a wrapped client: the procedures by the names that requests use, whom to trust, the options of
             the guard and of its backend, what makes an answer. The client of each run comes with its request.
-        limits: what bounds a run.
         reasons: whether errors tell why a step was not accepted.
-        metrics: told of every run.
         kept: keeps the runs that requests give a name; None where none are.
 
     Raises:

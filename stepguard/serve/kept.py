@@ -32,7 +32,6 @@ class KeptRuns:
     """The ledger of a server.
 
     Args:
-        ledger: the ledger.
         one_caller: whether all requests are of one caller, because the server has one key.
     """
 

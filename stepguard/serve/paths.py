@@ -48,7 +48,6 @@ class OnePath:
     """An application that sees each path written in one way, and none that could be read in two.
 
     Args:
-        app: the application.
         refusal: what answers the other requests.
     """
 

@@ -29,11 +29,7 @@ async def passed(call: HttpCall, upstream: Upstream, response: Any, shape: Shape
     """A response of the upstream as it comes.
 
     Args:
-        call: the request.
-        upstream: who answered.
-        response: the response, open.
         shape: the protocol in which something was asked; None where whatever comes is right.
-        metrics: told what it cost.
 
     Raises:
         Problem: it is an error in a form that no SDK reads, or no response at all.
@@ -90,10 +86,6 @@ async def composed(
     """A response of the upstream with something of this server's in it.
 
     Args:
-        upstream: who answered.
-        response: the response, open.
-        call: the request.
-        limits: what bounds it.
         answers: whether an object is an answer.
         change: what becomes of one.
 

@@ -144,7 +144,6 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str,
     """See that no parameter asks for what a guarded run cannot give.
 
     Args:
-        body: the request.
         names: the parameters that may not say anything.
         harmless: what they may say nevertheless.
 

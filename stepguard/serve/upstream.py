@@ -61,7 +61,6 @@ class Upstream:
 
     Args:
         url: its address, up to and without ``/chat/completions``.
-        limits: what bounds requests to it.
         key: the key that it is asked with, instead of that of the caller.
         own_keys: whether the key of a caller is for this server, and not to be handed on.
 
@@ -127,7 +126,6 @@ class Upstream:
         """Send a request on as it is, and hold the response of the upstream open.
 
         Args:
-            call: the request.
             path: what follows ``/v1``; by default that of the request.
 
         Raises:

@@ -180,9 +180,7 @@ def group(body: Body, block: str, run: RunFacts | None, *, lazy: bool = False) -
     """What of a body is drawn for itself: all of it, but of a long row of steps only its ends and what is notable.
 
     Args:
-        body: the statements.
         block: what stands before the number of a statement in its site.
-        run: the run that is drawn.
         lazy: the body is one row of steps, too long to look at each.
     """
     at = 0

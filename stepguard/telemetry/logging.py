@@ -49,12 +49,7 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class Telemetry:
-    """What one run tells the outside. What a log handler or an observer raises is logged and does not stop the run.
-
-    Args:
-        run: the run.
-        observers: who is told of it, in this order.
-    """
+    """What one run tells the outside. What a log handler or an observer raises is logged and does not stop the run."""
 
     def __init__(self, run: Run, observers: Sequence[Observer] = ()) -> None:
         self._run: Final = run

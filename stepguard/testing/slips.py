@@ -157,13 +157,7 @@ class Failure:
 
 
 def draw_failure(slips: ModelSlips, steps: int, chance: random.Random) -> Failure | None:
-    """Whether and how a reply in free text fails as a whole.
-
-    Args:
-        slips: how often, and in which ways.
-        steps: how many steps are asked.
-        chance: decides.
-    """
+    """Whether and how a reply in free text fails as a whole."""
     if not steps or not slips.failing or chance.random() >= slips.failing:
         return None
     ways, weights = zip(*(slips.failing_ways or [(way, 1.0) for way in WAYS]), strict=True)

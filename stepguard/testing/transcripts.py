@@ -43,9 +43,6 @@ def write_step(
     """A step told from the given values, with its right value or another one, and that value.
 
     Args:
-        step: a step with an expression.
-        number: its place, from 1.
-        values: what it reads.
         value: the value that it is to get; None: the right one.
     """
     assert step.expression is not None

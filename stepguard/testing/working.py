@@ -23,8 +23,6 @@ def work_out(step: Step, values: Mapping[str, Value], answers: Mapping[str, obje
     """Working and value of a step; None where a value that it needs is not there or makes no sense.
 
     Args:
-        step: the step.
-        values: what it reads.
         answers: what to say for steps that only words describe, or a function that gives it from the values;
             ``"done"`` for the others. A function makes nothing of values that make no sense by raising `LookupError`,
             `TypeError` or `ValueError`.

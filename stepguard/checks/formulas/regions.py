@@ -45,7 +45,6 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
 
     Args:
         charts: the operators of the relations with the charts of the differences of their sides.
-        region: what is claimed.
         question: what is asked, for its numbers and its decider.
 
     Raises:

@@ -72,10 +72,7 @@ class BenchProgress(ProgressContext):
     """Told of every call and every run that ends, from entering it to leaving it.
 
     Args:
-        plan: what is run.
         model: what to call the model.
-        concurrency: how many runs are under way at the same time.
-        meter: counts calls and what they cost.
     """
 
     def __init__(self, plan: Plan, model: str, *, concurrency: int, meter: Meter) -> None:

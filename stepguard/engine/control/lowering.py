@@ -151,8 +151,6 @@ class Lowering:
     """One step of a procedure on its way to the step that is asked.
 
     Args:
-        scope: what its names stand for.
-        state: the values of the run.
         names: names for values that have none.
 
     Attributes:

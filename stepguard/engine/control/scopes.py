@@ -81,7 +81,6 @@ class Scope:
         parent: the scope around it, whose names it sees; None for the body of a procedure.
         suffix: what is put behind the name of a variable that is set here, for its name in the state of the run.
         path: what is put in front of the id of a step, for its place.
-        tables: the tables of the procedure.
 
     Attributes:
         given: the names that were given here to values that have none, by what they are called after.

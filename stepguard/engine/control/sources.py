@@ -157,12 +157,7 @@ class StepSource(Protocol):
 
 
 class Straight:
-    """The steps of a procedure that is a list of them: all are known from the start.
-
-    Args:
-        procedure: what is run.
-        state: the values of the run.
-    """
+    """The steps of a procedure that is a list of them: all are known from the start."""
 
     failure = None
     ended = True

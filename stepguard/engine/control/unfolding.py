@@ -50,12 +50,7 @@ _Walk = Iterator[Pending | tuple[str, ...]]
 
 
 class Unfolding:
-    """The steps of one run; see `stepguard.engine.control.sources.StepSource`.
-
-    Args:
-        procedure: what is run.
-        state: the values of the run, with the inputs in it.
-    """
+    """The steps of one run; see `stepguard.engine.control.sources.StepSource`."""
 
     def __init__(self, procedure: Procedure, state: State) -> None:
         self.ended = False

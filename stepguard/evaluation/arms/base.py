@@ -197,9 +197,7 @@ async def send_with_room(backend: Backend, request: Request, retry: RetryPolicy,
     """Send one request, again with twice the room where the reply was cut off, as the guard does.
 
     Args:
-        backend: the model.
         request: what to ask; its token limit is the first.
-        retry: when it is sent again.
         enough: whether a text that was cut off says all that was asked: whatever follows is not worth a call.
     """
     sent = await send(backend, request, retry)

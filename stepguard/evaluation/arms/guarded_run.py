@@ -92,11 +92,6 @@ async def run_guarded(
     """Run a task through the guard, with another judgement of claims where one is given.
 
     Args:
-        arm: what the outcome is called.
-        task: what is run.
-        backend: the model.
-        options: the guard's.
-        judging: another judgement of claims.
         only: the steps whose claims are counted; None: all of them.
     """
     seen = ClaimCounts(task, only)

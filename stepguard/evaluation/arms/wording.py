@@ -78,9 +78,7 @@ class Reworded:
     """A model that one run asks without one decision of its prompts.
 
     Args:
-        backend: the model.
         decision: what is left out; ``working`` is not said in prompts alone, see `without_working`.
-        procedure: what is run.
     """
 
     backend: Backend

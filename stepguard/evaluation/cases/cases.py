@@ -44,8 +44,6 @@ class CaseFamily:
     """The cases of a procedure, as a `Family`: the instance for a seed is the case of that number, from 0 on.
 
     Args:
-        name: what tables call it.
-        procedure: what all cases run.
         cases: at least one, as `load_cases` makes them.
         judged: the steps whose right value is known in every case, the answer last.
     """
@@ -132,7 +130,6 @@ def load_cases(procedure: Procedure, path: str | Path, *, name: str | None = Non
     """The cases of a file, every one checked.
 
     Args:
-        procedure: what they are cases of.
         path: JSON lines, or a list in a ``.json``, or a ``.csv``; see `stepguard.evaluation.cases.files`.
         name: what to call the family; the procedure's name by default, or that of the file where it has none.
 

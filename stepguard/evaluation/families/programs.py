@@ -98,9 +98,6 @@ def make_block(
     """One attempt at a block.
 
     Args:
-        chance: where draws come from.
-        shape: what it is to be like.
-        length: how many instructions.
         distractors: how many of them are not to feed the answer.
         before: what it goes on from; None starts a program from inputs.
 

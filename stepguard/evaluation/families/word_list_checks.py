@@ -25,7 +25,6 @@ def rearranged(
     The text must be exactly right: a comma and a blank between items, nothing around them.
 
     Args:
-        claimed: the list.
         values: those of the lists that are read, by name.
         operation: reverse, rotate, swap, insert, backwards, case, every, item, without or join.
         reads: the names of the lists.

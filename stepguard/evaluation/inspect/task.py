@@ -199,9 +199,6 @@ class InspectBackend:
 
     A failure is not retryable here: Inspect has repeated it as often as it was told to.
 
-    Args:
-        model: the model.
-
     Attributes:
         last: the newest output; None before there is one.
         ended_by: one of Inspect's limits, or a misuse that every further call would meet; none is made after it.

@@ -90,8 +90,6 @@ def read_items(folder: Path, file: str, source: str, fields: Mapping[str, type])
     """The items of a file of JSON lines, and a hash of the file.
 
     Args:
-        folder: where it lies.
-        file: its name.
         source: where it is to be had, for the message that it is not there.
         fields: what every item has, and of which type.
 
@@ -141,7 +139,6 @@ def understood(
     """What was made of the items that could be read, and why others could not.
 
     Args:
-        items: as `read_items` gives them.
         read: makes something of one; where it cannot, it raises `ValueError`, `LookupError`, `TypeError` or
             `SyntaxError`.
         path, source: the file, and where it is to be had.

@@ -92,7 +92,6 @@ class Row(Generic[T]):
         Args:
             start: the first state.
             operands: what each step does, in words; empty texts where they are no inputs.
-            instruction: what every step asks.
             change: the state after a step, from the state before and the number of the step, from 0.
             form: whether a state could follow another.
             extra: further inputs that every step reads.

@@ -91,7 +91,6 @@ def make_task(outcome: Outcome, family: Family | None = None) -> Task | None:
     """The task of an outcome, made again from its seed; None where its family is not known here.
 
     Args:
-        outcome: of a benchmark.
         family: the one that its task is from, where that has no name of its own (`stepguard.evaluation.cases.cases`).
     """
     if family is not None and family.name == outcome.task:
@@ -125,7 +124,6 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
     """Run the guard on the recorded replies; None where that does not end as recorded.
 
     Args:
-        outcome: of the guard.
         meta: of the benchmark: the guard's options.
         family: see `make_task`.
     """

@@ -73,7 +73,6 @@ def table(
     """A table that scrolls on a narrow screen.
 
     Args:
-        head: the heads of the columns.
         groups: rows that belong together.
         heads: how many of the first columns name the row.
         titles: what stands above each group.

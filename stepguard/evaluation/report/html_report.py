@@ -78,7 +78,6 @@ def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family:
     """The report as one HTML document.
 
     Args:
-        outcomes: of all arms, lengths and programs.
         meta: what made them, as in ``results.json``. The guard's options in it (``segment``, ``retries``) are needed
             to run the guard again on the recorded replies.
         family: where the tasks are from, if that has no name of its own (`stepguard.evaluation.cases.cases`): single

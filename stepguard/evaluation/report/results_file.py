@@ -158,7 +158,6 @@ def make_table(results: Mapping[str, Any], *, narrow: bool = False) -> list[list
     """The rows as text, the first one holding the column heads; those of probes are left out.
 
     Args:
-        results: as `make_results` gives them.
         narrow: leave out what is least asked for, and write intervals below their shares: 80 columns are enough.
     """
     priced = any("cost" in row for row in results["rows"])

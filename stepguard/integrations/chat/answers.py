@@ -65,8 +65,6 @@ def completion_body(
     """The body of a chat completion; JSON data.
 
     Args:
-        result: what came of the run.
-        model: the model, as the call named it.
         job: what was asked, for the field ``stepguard``.
         as_json: whether the content is a JSON object, with ``answer``, ``status``, ``weak`` and ``steps``.
         at_least: what is to stand behind every step; see `Result.raise_for_status`.
@@ -106,7 +104,6 @@ def completion_chunks(body: dict[str, Any], *, include_usage: bool = False) -> I
     """The same as chunks of a stream, a line each; the last one with a choice holds the field ``stepguard``.
 
     Args:
-        body: what `completion_body` made.
         include_usage: whether a chunk without choices follows that holds the usage.
     """
     head = {name: body[name] for name in ("id", "created", "model")} | {"object": "chat.completion.chunk"}

@@ -150,7 +150,6 @@ def why_passed(messages: object, *, guarded_only: bool = False) -> PassReason:
     """Why a call is not guarded, of which `find_job` says that it asks for no procedure.
 
     Args:
-        messages: those of the call.
         guarded_only: whether the host wants no other call.
 
     Raises:
@@ -192,7 +191,6 @@ def _answers_the_user(source: ChatMessage, read: Sequence[ChatMessage], now: Col
 
     Args:
         source: the message that is the procedure.
-        read: all messages.
         now: the indices of what the user says now.
         told: whether the call, or a message, gives values.
 

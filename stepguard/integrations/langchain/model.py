@@ -45,8 +45,6 @@ class _Common:
     """What both kinds share.
 
     Args:
-        request: the call of the agent that runs guarded.
-        handler: carries out a call of the agent.
         settings: what each request binds to the model; None for `openai_settings` where it is of that family.
     """
 

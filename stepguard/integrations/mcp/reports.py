@@ -120,7 +120,6 @@ def check_report(step: Step, judged: Judgement | DeviationKind, *, working: bool
     """The report on one claim.
 
     Args:
-        step: the step.
         judged: what the checks said, or why there is no claim to judge.
         working: whether the working was judged.
         given: the earlier steps whose values were taken as they were given.
@@ -198,7 +197,6 @@ def report_audit(found: Audit, *, tell_reasons: bool) -> AuditReport:
     """The report on a transcript.
 
     Args:
-        found: what the audit found.
         tell_reasons: whether reasons and expected values go with it, for people.
     """
     view = AuditView.model_validate(found)

@@ -19,7 +19,6 @@ class Progress:
     """Tells a client of every step that was committed, beside the run: a slow or broken client does not delay it.
 
     Args:
-        context: the context of the tool call, with ``report_progress``.
         total: how many steps there are, None where that shows as it goes.
     """
 

@@ -44,9 +44,6 @@ class SamplingBackend:
     """Asks the model of the client that made a call, for the length of that call.
 
     Clients do not tell usage: tokens are estimated at four characters each. Replies are not bound to a form.
-
-    Args:
-        context: the context of the call.
     """
 
     def __init__(self, context: Any) -> None:

@@ -112,8 +112,6 @@ class GuardedCall:
     """One call that asks for a procedure.
 
     Args:
-        settings: those of the client.
-        job: what it asks.
         arguments: its arguments, as ``chat.completions.create`` takes them.
         api: the API that is asked.
 
@@ -210,7 +208,6 @@ class GuardedCall:
         """What ``create`` returns for a result.
 
         Args:
-            result: what came of the run.
             awaited: whether a stream is to be an asynchronous one.
 
         Raises:

@@ -29,11 +29,6 @@ _OWN_PARAMETERS: Final = ("input", "instructions", "max_output_tokens", "stream_
 class ResponsesCall(GuardedCall):
     """One call of ``client.responses`` that asks for a procedure.
 
-    Args:
-        settings: those of the client.
-        job: what it asks.
-        arguments: its arguments.
-
     Raises:
         ConfigError: a parameter cannot be honoured.
     """
@@ -69,7 +64,6 @@ class ResponsesCall(GuardedCall):
         """What a method returns for a result.
 
         Args:
-            result: what came of the run.
             awaited: whether a stream is to be an asynchronous one.
             parsed: whether it is ``parse`` that was called.
 

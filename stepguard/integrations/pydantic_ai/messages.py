@@ -65,7 +65,6 @@ class AnswerShape:
 
     Args:
         parameters: what the agent would have asked of its model.
-        procedure: what is run.
 
     Raises:
         ConfigError: the output type wants what the procedure does not give.

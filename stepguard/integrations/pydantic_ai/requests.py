@@ -46,7 +46,6 @@ class AgentBackend:
     """Asks the model of an agent; made for one guarded request.
 
     Args:
-        ctx: the context of the agent's run.
         context: the request as the agent would have made it.
         mode: how replies are bound to their form; None for the best that the model can do.
     """

@@ -43,7 +43,6 @@ def read_procedure(text: str, *, unnamed: str = "procedure", folder: Path | None
     """The procedure that a text is.
 
     Args:
-        text: the text.
         unnamed: the name of a procedure that declares none.
         folder: where the files lie that its tables are read from; None: it may name no file.
         host: what the host registers: functions and tools.

@@ -95,7 +95,6 @@ def build(
     """The nodes of a procedure.
 
     Args:
-        items: what the grammar found.
         folder: where the files of tables lie.
         outer: the procedure in whose text this one is declared; its records and procedures are known here, too.
         open: the names of the procedures that this one stands in.
@@ -141,9 +140,7 @@ def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
     """The procedure, checked as a whole; a complaint names the line of the statement that it is about.
 
     Args:
-        made: what a text declares.
         unnamed: the name of a procedure that declares none.
-        host: what the host registers.
 
     Raises:
         ProcedureError: the nodes do not make a procedure.

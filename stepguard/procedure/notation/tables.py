@@ -33,20 +33,12 @@ _SHAPE: Final[dict[str, Any]] = {
 
 
 def build_parser(**options: Any) -> Lark:
-    """The parser, made from the grammar.
-
-    Args:
-        options: the transformer and what stands behind the lexer.
-    """
+    """The parser, made from the grammar."""
     return Lark.open_from_package(__package__, GRAMMAR, **_SHAPE, **options)
 
 
 def load_parser(**options: Any) -> Lark | None:
-    """The parser, made from the tables; None where they are of another grammar, or another version of Lark.
-
-    Args:
-        options: as of `build_parser`.
-    """
+    """The parser, made from the tables; None where they are of another grammar, or another version of Lark."""
     if lark.__version__ not in VERSIONS:
         return None
     room = files(__package__)
