@@ -13,7 +13,7 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -70,7 +70,7 @@ def read_reply(
     reply_format: ReplyFormat,
     values: Mapping[str, Value] = _NO_VALUES,
     *,
-    words: Iterable[str] = (),
+    words: Sequence[str] = (),
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -97,8 +97,11 @@ def read_reply(
         reading = _unfinished(completion, steps, reply_format, values)
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
-    described = (text for step in steps for text in step.words)
-    found = _document(completion, [step.id for step in steps], Understanding.of((*described, *words)))
+    found = _document(
+        completion,
+        [step.id for step in steps],
+        lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
+    )
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
@@ -205,7 +208,9 @@ def _nested_repeat(field: object) -> str | None:
     return None
 
 
-def _document(completion: Completion, ids: list[str], understanding: Understanding) -> JsonObject | Deviation:
+def _document(
+    completion: Completion, ids: list[str], understanding: Callable[[], Understanding]
+) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
     finish = plain_reason(completion.finish_reason)
     if completion.refusal and completion.refusal.strip():

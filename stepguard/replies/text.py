@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,11 +51,13 @@ def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
     return Deviation("malformed", None, "the reply holds several answers that differ")
 
 
-def find_object(text: str, ids: list[str], understanding: Understanding, *, cut: bool, thought: int) -> SearchResult:
+def find_object(
+    text: str, ids: list[str], understanding: Callable[[], Understanding], *, cut: bool, thought: int
+) -> SearchResult:
     """The one object in a text that answers the steps, or why there is none.
 
     Args:
-        understanding: what is understood around an answer.
+        understanding: what is understood around an answer; called where something stands there.
         thought: how many characters of reasoning came apart from it.
     """
     body = text.strip().lstrip("\ufeff").strip()
@@ -104,7 +107,7 @@ def _inside_fence(body: str) -> str | None:
     return body[opening.end() : -len(opening[1])].strip()
 
 
-def _search(spoken: str, ids: list[str], understanding: Understanding) -> SearchResult:
+def _search(spoken: str, ids: list[str], understanding: Callable[[], Understanding]) -> SearchResult:
     asked = frozenset(ids)
     full: list[JsonObject] = []
     partial: list[JsonObject] = []
@@ -140,7 +143,7 @@ def _search(spoken: str, ids: list[str], understanding: Understanding) -> Search
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-        taken_back = _taken_back(_blanked(spoken, others), spans, understanding, asked)
+        taken_back = _taken_back(_blanked(spoken, others), spans, understanding(), asked)
         if isinstance(answer, JsonObject) and taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
