@@ -118,8 +118,8 @@ class Schedule:
 
     def read(self, steps: Iterable[Step]) -> Mapping[str, Value]:
         """The verified values that `steps` read."""
-        names = dict.fromkeys(name for step in steps for name in step.reads)
-        return MappingProxyType({name: self.values[name] for name in names if name in self.values})
+        values = self.values
+        return MappingProxyType({name: values[name] for step in steps for name in step.reads if name in values})
 
     def support(self, names: Iterable[str]) -> Strength:
         """What stands behind the weakest of these values and all they rest on; inputs are taken as given."""

@@ -60,7 +60,7 @@ class LazySteps(Sequence[Step]):
         back, oldest = at, max(0, at - self._look_back)
         while missing and back > oldest:
             back -= 1
-            earlier = self._make(back)
+            earlier = self._cache.get(back) or self._make(back)
             if earlier.id == step.id:
                 raise ProcedureError(f"duplicate id: {step.id!r} is already an earlier step", step=step.id)
             missing.discard(earlier.id)

@@ -35,10 +35,12 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
     if step.expression is None:
         return step
     copies = isinstance(step.expression, Name)
-    truths = truths_in(step.expression) if isinstance(step.expression, TRUTHS) else frozenset()
+    truths = truths_in(step.expression) if isinstance(step.expression, TRUTHS) else ()
+    amounts = False
     for name in step.reads:
         source = sources[name]
         kind = source.type
+        amounts |= kind.currency is not None
         if name in truths and kind.kind != "boolean":
             raise ProcedureError(
                 f"step {step.id!r} joins truth values, and reads {name!r}, which is {kind}: compare it with something, "
@@ -54,7 +56,7 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
             raise ProcedureError(
                 f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
             )
-    currency = _currency_in(step, sources)
+    currency = _currency_in(step, sources) if amounts else None
     return (
         step if currency in (None, step.type.currency) else Input(step.id, ValueType(kind="money", currency=currency))
     )
@@ -94,8 +96,7 @@ def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
         ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
     """
     assert step.expression is not None
-    amounts = any(sources[name].type.currency for name in step.reads)
-    name = _money_in(step.expression, step, sources) if amounts else None
+    name = _money_in(step.expression, step, sources)
     currency = None if name is None else sources[name].type.currency
     if name is not None and step.type.currency not in (None, currency):
         raise _mixed(step, f"it is in {step.type.currency}", name, sources)
