@@ -34,22 +34,25 @@ from stepguard.language.quantities import Amount, Unit, convert
 from stepguard.language.term_types import type_of
 from stepguard.language.terms import Aggregate, Field, Item, ListTerm, LiteralTerm, Member, Operand
 from stepguard.language.value_types import ValueType
+from stepguard.language.values import to_exact
 
 _COUNTED: Final = frozenset({"date", "duration", "quantity"})
 _MOST_PARTS: Final = 32
 """What is longer is a term by itself: names may stand for names that stand for names."""
+
+_MOST_ROWS: Final = 1024
 
 Sum = Mapping[str, Fraction]
 """Terms with their factors; what is added to them stands under an empty text. Days are 1, times are in seconds."""
 
 
 class ValueRange(NamedTuple):
-    """What the values of a term may be: multiples of `step`, from `least` to `most`, or one of some texts."""
+    """What the values of a term may be: multiples of `step`, from `least` to `most`, or one of some `options`."""
 
     step: Fraction | None = None
     least: Fraction | None = None
     most: Fraction | None = None
-    options: tuple[str, ...] = ()
+    options: tuple[Fraction, ...] = ()
 
 
 class Comparison(NamedTuple):
@@ -162,16 +165,19 @@ class ConditionReader:
             if isinstance(other, LiteralTerm) and isinstance(other.value, bool):
                 truth = self.truth(one)
                 return truth if other.value is (operator == "==") else Opposite(truth)
-            if isinstance(other, LiteralTerm) and isinstance(other.value, str) and not isinstance(one, LiteralTerm):
-                return Comparison(
-                    f"text {self.text(one)}", operator, other.value, ValueRange(options=self.type(one).options)
-                )
         if kind.numeric or kind.kind in _COUNTED or kind.kind == "time":
             unit = kind.unit
             if unit is None or not has_offset(unit) or unit == self.type(right).unit:
                 return _against_bound(operator, added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
-        texts = sorted(map(self.text, (left, right)))
-        return COMPARISONS[operator](0, 0) if texts[0] == texts[1] else Comparison(" ? ".join(texts), operator, 0)
+        return _against_bound(operator, added(self.named(left), self.named(right), -1), self.ranges)
+
+    def named(self, tree: Expression) -> Sum:
+        """What can only be equal to others as a sum, of which equal values have equal numbers."""
+        if isinstance(tree, LiteralTerm) and isinstance(tree.value, str):
+            return {"": _number_of(tree.value)}
+        text = self.text(tree)
+        self.ranges.setdefault(text, ValueRange(options=tuple(map(_number_of, self.type(tree).options))))
+        return {text: Fraction(1)}
 
     def sum(self, tree: Expression, unit: Unit | None = None) -> Sum:
         """A number, a date, a span or a time as a sum; a quantity in `unit`."""
@@ -229,6 +235,13 @@ class ConditionReader:
                 ends = [each for each in constants if each is not None]
                 if ends:
                     return ValueRange(least=max(ends)) if function == "max" else ValueRange(most=min(ends))
+            case Item(Name(name)) if (
+                0 < len(rows := self.tables[name].rows if name in self.tables else ()) <= _MOST_ROWS
+            ):
+                values = (_constant(to_exact(self.tables[name].value.accept(row[-1])), kind.unit) for row in rows)
+                numbers = [each for each in values if each is not None]
+                if len(numbers) == len(rows):
+                    return ValueRange(least=min(numbers), most=max(numbers))
             case Name() | Field() | Item() if not isinstance(tree, Operand) or isinstance(tree, Field | Item):
                 if kind.kind in ("integer", "date"):
                     return ValueRange(Fraction(1))
@@ -246,6 +259,11 @@ class ConditionReader:
             parts = (getattr(tree, each.name) for each in fields(tree) if each.compare and each.init)
             return f"{type(tree).__name__}{self.text(tuple(parts))}"
         return repr(tree)
+
+
+def _number_of(text: str) -> Fraction:
+    """A number that stands for a text, and for no other one."""
+    return Fraction(int.from_bytes(f"x{text}".encode("utf-8", "surrogatepass")))
 
 
 def _constant(value: object, unit: Unit | None) -> Fraction | None:
@@ -298,6 +316,8 @@ def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, ValueRan
 
 def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, ValueRange]) -> ValueRange:
     """What a sum may be, from what its terms may be."""
+    if len(parts) == 1 and (options := ranges.get(parts[0][0], ValueRange()).options):
+        return ValueRange(options=options)
     step: Fraction | None = Fraction(0)
     ends: list[Fraction | None] = [Fraction(0), Fraction(0)]
     for text, factor in parts:

@@ -38,6 +38,10 @@ class DemandedCall(NamedTuple):
     tool: str
     arguments: frozenset[str]
 
+    def covers(self, other: DemandedCall) -> bool:
+        """Whether each call that fits another pattern fits this one."""
+        return self.tool == other.tool and self.arguments <= other.arguments
+
     def __str__(self) -> str:
         return f"{self.tool} {sorted(self.arguments)}"
 
@@ -50,11 +54,12 @@ class EarlierDemands:
     limits: list[CallLimit] = field(default_factory=list)
     made: list[DemandedCall] = field(default_factory=list)
     not_made: list[DemandedCall] = field(default_factory=list)
+    listed: list[DemandedCall] = field(default_factory=list)
 
     def inner(self) -> EarlierDemands:
         """The same for a block, which adds its own."""
-        made, not_made = self.made[-_NEAR:], self.not_made[-_NEAR:]
-        return EarlierDemands(RuleConditions(self.conditions), self.limits[-_NEAR:], made, not_made)
+        calls = (each[-_NEAR:] for each in (self.made, self.not_made, self.listed))
+        return EarlierDemands(RuleConditions(self.conditions), self.limits[-_NEAR:], *calls)
 
     def add_limit(self, limit: CallLimit) -> None:
         """A limit, held against those above it."""
@@ -69,10 +74,17 @@ class EarlierDemands:
         """A call that has to have been made, or must not have been, held against those above it."""
         own, others = (self.made, self.not_made) if made else (self.not_made, self.made)
         for other in others[-_NEAR:]:
-            there, missing = (call, other) if made else (other, call)
-            if there.tool == missing.tool and missing.arguments <= there.arguments:
+            if other.covers(call) if made else call.covers(other):
                 raise PolicyError(f"this and what is demanded of {call.tool} above it never hold together")
         own.append(call)
+        if not made and any(map(call.covers, self.listed[-_NEAR:])):
+            raise PolicyError(f"the list of calls of {call.tool} above it is always empty behind this: leave it out")
+
+    def add_list(self, call: DemandedCall) -> None:
+        """Calls, or their results, as a list, which may not always be empty behind what is demanded above it."""
+        if any(each.covers(call) for each in self.not_made[-_NEAR:]):
+            raise PolicyError(f"behind what is demanded of {call.tool} above it this is always empty: leave it out")
+        self.listed.append(call)
 
 
 @dataclass

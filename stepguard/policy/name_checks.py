@@ -21,10 +21,21 @@ from stepguard.language.terms import Aggregate, Item, ListTerm, LiteralTerm, Mem
 from stepguard.language.type_relations import DATE, TEXTS, fits
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
-from stepguard.policy.condition_reading import Opposite, Truth
+from stepguard.policy.condition_reading import ConditionReader, Opposite, Truth
 from stepguard.policy.contradictions import never
 from stepguard.policy.demand_scope import DemandedCall, DemandScope
-from stepguard.policy.rules import CallPattern, ExpressionLike, nodes_of, short_text, tree_of
+from stepguard.policy.rules import (
+    CallPattern,
+    Exemption,
+    ExpressionLike,
+    Prohibition,
+    Requirement,
+    Rule,
+    bound_names,
+    nodes_of,
+    short_text,
+    tree_of,
+)
 from stepguard.procedure.notation.settings import constant
 
 if TYPE_CHECKING:
@@ -168,8 +179,8 @@ class CallChecker:
             raise PolicyError(f"no tool {name!r} is declared{suggestion(name, self.tools)}: write `tool {name}(...)`")
         return self.tools[name]
 
-    def pattern(self, pattern: CallPattern, scope: DemandScope) -> DeclaredTool:
-        """The tool of a pattern, whose arguments it has."""
+    def pattern(self, pattern: CallPattern, scope: DemandScope) -> DemandedCall:
+        """A pattern of calls of a tool, whose arguments it has, so that it can be held against others."""
         tool = self.tool(pattern.tool)
         kinds = {each.name: each.type for each in tool.parameters}
         if len(pattern.positional) > len(kinds):
@@ -183,7 +194,8 @@ class CallChecker:
                 raise PolicyError(f"the argument {name!r} of {tool.name} is given twice")
             taken.add(name)
             self._check_argument(f"{name!r} of {tool.name}", kinds[name], given, scope)
-        return tool
+        pairs = pattern.arguments(kinds)
+        return DemandedCall(tool.name, frozenset(f"{name} {scope.reader.text(tree_of(tree))}" for name, tree in pairs))
 
     def _check_argument(self, name: str, declared: ValueType, given: ExpressionLike, scope: DemandScope) -> None:
         kind, tree = self._expressions.type(given, scope), tree_of(given)
@@ -196,12 +208,35 @@ class CallChecker:
                 raise PolicyError(f"no call has this as its {name}: {error}") from None
 
     def call(self, pattern: CallPattern, scope: DemandScope) -> DemandedCall:
-        """A pattern of calls of which one can be let through, so that it can be held against others."""
-        tool = self.pattern(pattern, scope)
-        if tool.name in self._never_called:
-            raise PolicyError(f"{tool.name} can never be called: {self._never_called[tool.name]}")
-        pairs = pattern.arguments(tool.names)
-        return DemandedCall(tool.name, frozenset(f"{name} {scope.reader.text(tree_of(tree))}" for name, tree in pairs))
+        """A pattern of calls of which one can be let through."""
+        call = self.pattern(pattern, scope)
+        if call.tool in self._never_called:
+            raise PolicyError(f"{call.tool} can never be called: {self._never_called[call.tool]}")
+        tool = self.tools[call.tool]
+        given = {name: tree_of(each) for name, each in pattern.arguments(tool.names) if not variables_in(tree_of(each))}
+        for rule in tool.rules if given else ():
+            self._check_own_rule(rule, tool, given)
+        return call
+
+    def _check_own_rule(self, rule: Rule, tool: DeclaredTool, given: Mapping[str, Expression]) -> None:
+        """Refuse constant arguments with which no call keeps its own rule, as far as that reads nothing else."""
+        names = dict(zip(bound_names(rule, tool.names), tool.names, strict=False))
+        kinds = {parameter.name: parameter.type for parameter in tool.parameters}
+        reader = ConditionReader({bound: kinds[name] for bound, name in names.items()}, self._expressions.tables)
+        wanted = [reader.compared("==", Name(bound), given[name]) for bound, name in names.items() if name in given]
+        for demand in rule.demands:
+            match demand:
+                case Requirement(condition=condition, negated=negated, exemption=None):
+                    pass
+                case Prohibition(exemption=Exemption(condition=condition, counts=negated)):
+                    pass
+                case _:
+                    continue
+            if set(variables_in(tree_of(condition))) <= names.keys():
+                truth = reader.truth(tree_of(condition))
+                if never(wanted, [Opposite(truth) if negated else truth]):
+                    line = "" if demand.line is None else f" (policy line {demand.line})"
+                    raise PolicyError(f"no call of {tool.name} with these arguments keeps its own rule{line}")
 
     def result(self, name: str) -> ValueType:
         """The type of what a tool gives back."""

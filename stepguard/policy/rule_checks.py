@@ -17,7 +17,7 @@ from stepguard.language.type_relations import DATE
 from stepguard.language.value_types import ValueType
 from stepguard.policy.condition_reading import ConditionReader, Joined, Opposite, Truth, constant_of
 from stepguard.policy.contradictions import RuleConditions, never
-from stepguard.policy.demand_scope import CallLimit, DemandScope, EarlierDemands
+from stepguard.policy.demand_scope import CallLimit, DemandedCall, DemandScope, EarlierDemands
 from stepguard.policy.name_checks import CallChecker, ExpressionChecker
 from stepguard.policy.notes import PolicyNote
 from stepguard.policy.rules import (
@@ -45,8 +45,8 @@ from stepguard.policy.rules import (
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredFact, DeclaredTool
 
-_BUILT_IN: Final[Mapping[str, ValueType]] = {"now": MOMENT, "today": DATE}
-"""What every rule may read: the moment of the call, and its day."""
+_TODAY: Final = tree_of("now.date")
+_NEVER_AGAIN: Final = tree_of("now"), tree_of("now.at")
 
 
 class RuleChecker:
@@ -78,8 +78,12 @@ class RuleChecker:
         types = {each.name: each.type for each in tool.parameters}
         scope = DemandScope(tool.name, ConditionReader(types, self.expressions.tables))
         with _located(tool.line):
+            changed: list[DemandedCall] = []
             for pattern in tool.changes or ():
-                self._calls.pattern(pattern, scope)
+                call = self._calls.pattern(pattern, scope)
+                if any(call.covers(each) or each.covers(call) for each in changed):
+                    raise PolicyError(f"{tool.name} changes results of {call.tool} twice: leave one of them out")
+                changed.append(call)
             known = sorted(name for name in scope.used if name in facts and name not in types)
             if known:
                 raise PolicyError(
@@ -99,9 +103,16 @@ class RuleChecker:
         names, tables = bound_names(rule, tool.names), self.expressions.tables
         if len(rule.names) > len(tool.parameters):
             raise PolicyError(f"{tool.name} takes {len(tool.parameters)} arguments, the rule names {len(rule.names)}")
+        for name, own in zip(rule.names, tool.names, strict=False):
+            if name != own and name in tool.names:
+                raise PolicyError(
+                    f"{name!r} names the argument {own!r} of {tool.name} in this rule, which has another one of that "
+                    f"name: the order is {', '.join(tool.names)}"
+                )
         if len(set(names)) < len(names):
             raise PolicyError(f"two arguments of {tool.name} have the same name in this rule")
-        reader = ConditionReader({**_BUILT_IN, **self._facts}, tables)
+        reader = ConditionReader({"now": MOMENT, **self._facts}, tables)
+        reader.name("today", DATE, _TODAY)
         read = {each.name for each in nodes_of(rule) if type(each) is Name}
         for name, parameter in zip(names, tool.parameters, strict=True):
             if name in read and (name in reader.types or name in tables):
@@ -197,13 +208,14 @@ class RuleChecker:
         if case is not True:
             return
         scope.above.add_call(call, made=not demand.negated)
-        own = {f"{name} argument {name}": f"argument {name}" for name in self._calls.tools[call.tool].names}
+        own = {_own(name): f"argument {name}" for name in self._calls.tools[call.tool].names}
         if demand.negated and call.tool == scope.tool and call.arguments <= own.keys():
             scope.above.add_limit(CallLimit(1, frozenset(own[each] for each in call.arguments)))
 
     def _list(self, demand: Earlier | SeenAll, scope: DemandScope) -> None:
         """Calls, or what they gave back, as a list."""
         call = self._calls.call(demand.pattern, scope)
+        scope.above.add_list(call)
         if isinstance(demand, Earlier):
             kind, text = self._calls.arguments(call.tool), f"earlier {call}"
         else:
@@ -237,6 +249,8 @@ class RuleChecker:
         for each in demand.per:
             if not variables_in(tree_of(each)):
                 raise PolicyError(f"{short_text(each)!r} is the same for every call: leave it out")
+            if scope.reader.text(tree_of(each)) in map(scope.reader.text, _NEVER_AGAIN):
+                raise PolicyError(f"{short_text(each)!r} is another one for every call, so that nothing is counted")
             self.expressions.type(each, scope)
         period: Fraction | str | None = None
         if demand.within is not None:
@@ -248,7 +262,12 @@ class RuleChecker:
                 raise PolicyError("within no time at all nothing can be counted")
             period = str(span) if constant is None else constant
         texts = frozenset(scope.reader.text(tree_of(each)) for each in demand.per)
+        if len(texts) < len(demand.per):
+            raise PolicyError("the limit counts by the same twice: leave one of them out")
         scope.above.add_limit(CallLimit(demand.most, texts, period, demand.exemption))
+        own = {f"argument {name}": _own(name) for name in self._calls.tools[scope.tool].names}
+        if (demand.most, period, demand.exemption) == (1, None, None) and texts <= own.keys():
+            scope.above.add_call(DemandedCall(scope.tool, frozenset(own[each] for each in texts)), made=False)
 
     def _repetition(self, demand: Repetition, scope: DemandScope) -> None:
         """Demands on every item of a list."""
@@ -302,6 +321,11 @@ def _located(line: int | None) -> Iterator[None]:
         if error.line is not None or line is None:
             raise
         raise PolicyError(error.message, line=line) from None
+
+
+def _own(name: str) -> str:
+    """An argument of a `DemandedCall` that is the same as that of the call which is judged."""
+    return f"{name} argument {name}"
 
 
 def _without_words(demand: Demand) -> Demand:

@@ -11,7 +11,7 @@ from stepguard.language.records import RecordType
 from stepguard.language.value_types import ValueType
 from stepguard.policy.notes import PolicyNote
 from stepguard.policy.rule_checks import RuleChecker
-from stepguard.policy.rules import Done, Prohibition, Rule, Seen
+from stepguard.policy.rules import Branching, Demand, Done, Prohibition, Rule, Seen
 
 if TYPE_CHECKING:
     from stepguard.policy.policy import DeclaredFact, DeclaredTool
@@ -29,6 +29,8 @@ def check_rules(
     Raises:
         PolicyError: with the line.
     """
+    if not tools:
+        raise PolicyError("it declares no tool, and would refuse every call: write `tool refund(order: text)`")
     checker = RuleChecker(tools, facts, tables, _never_called(tools))
     ruled: dict[str, bool] = {}
     for rule in rules:
@@ -44,8 +46,14 @@ def check_rules(
         ):
             reason = "it only reads" if tools[rule.tool].reads else "a rule speaks of it"
             raise PolicyError(f"`allow {rule.tool}` is of no use: {reason}; leave one of them out", line=rule.line)
+    roles = {by.casefold(): by for tool in tools.values() for by in tool.roles}
     for tool in tools.values():
         checker.check_changes(tool, facts)
+        for by in tool.roles:
+            if roles[by.casefold()] != by:
+                raise PolicyError(
+                    f"{by!r} and {roles[by.casefold()]!r} approve calls: write one of them", line=tool.line
+                )
         if not tool.reads and tool.name not in ruled:
             raise PolicyError(
                 f"no rule speaks of {tool.name}, which may change something: write `before {tool.name}: ...`, "
@@ -77,37 +85,44 @@ def _never_called(tools: Mapping[str, DeclaredTool]) -> dict[str, str]:
         for pattern in tool.changes or ():  # what a change gives back may be the new state of what it changes
             if tool.result is not None and pattern.tool in tools and tool.result == tools[pattern.tool].result:
                 shows[pattern.tool].append(tool.name)
-    waiting: dict[str, list[tuple[str, int]]] = {}
-    left: dict[str, int] = {}
     forbidden: dict[str, str] = {}
     for tool in tools.values():
-        demands = [each for rule in tool.rules for each in rule.demands if getattr(each, "exemption", None) is None]
-        before = [[each.pattern.tool] for each in demands if isinstance(each, Done) and not each.negated]
-        seen = [[each.tool for each in demand.patterns] for demand in demands if isinstance(demand, Seen)]
-        before += [[source for name in names for source in shows.get(name, ())] for names in seen]
-        left[tool.name] = len(before)
-        for number, names in enumerate(before):
-            for name in names:
-                waiting.setdefault(name, []).append((tool.name, number))
         line = next((each.line for each in tool.rules if _forbids(each)), 0)
         if line != 0:
             forbidden[tool.name] = "it is forbidden" if line is None else f"line {line} forbids it"
-    ready = [name for name, count in left.items() if not count and name not in forbidden]
     called: set[str] = set()
-    come: set[tuple[str, int]] = set()
-    while ready:
-        called.add(name := ready.pop())
-        for demand in waiting.get(name, ()):
-            if demand not in come:
-                come.add(demand)
-                left[demand[0]] -= 1
-                if not left[demand[0]] and demand[0] not in forbidden:
-                    ready.append(demand[0])
+    grows = True
+    while grows:
+        more = [
+            name
+            for name, tool in tools.items()
+            if name not in called | forbidden.keys()
+            and all(_can_come(rule.demands, called, shows) for rule in tool.rules)
+        ]
+        called.update(more)
+        grows = bool(more)
     return {
         name: forbidden.get(name, "it has to wait for a call that waits for it, or is never made")
         for name in tools
         if name not in called
     }
+
+
+def _can_come(demands: Iterable[Demand], called: set[str], shows: Mapping[str, list[str]]) -> bool:
+    """Whether what demands wait for can come: by calls of these tools, which may show the results of others."""
+    for demand in demands:
+        match demand:
+            case Done(pattern, negated=False, exemption=None):
+                comes = pattern.tool in called
+            case Seen(patterns, exemption=None):
+                comes = any(not called.isdisjoint(shows.get(each.tool, ())) for each in patterns)
+            case Branching(branches, otherwise):
+                comes = any(_can_come(body, called, shows) for body in (*(body for _, body in branches), otherwise))
+            case _:
+                continue
+        if not comes:
+            return False
+    return True
 
 
 def _used_records(tools: Iterable[DeclaredTool], facts: Iterable[DeclaredFact]) -> set[str]:

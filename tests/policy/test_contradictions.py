@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 
 import pytest
 from tables import all_rows
@@ -23,6 +24,7 @@ tool pay(id: text, amount: integer, kind: one_of(a, b), due: date, price: money(
 before pay(id, amount, kind, due, price, share):
   seen get(id) as o
 """.replace("{more}", "share: percent = 10%")
+MOVE = "tool move(a: text, b: text, c: text)\nbefore move(a, b, c):\n"
 MISTAKES = [
     "  require amount > 100\n  require amount < 50",
     "  refuse if amount <= 100\n  require 100 >= amount",
@@ -95,13 +97,36 @@ MISTAKES = [
     '  not done pay(kind="c")',
     "  not done pay(amount=1.5)",
     "allow mail, mail\ntool mail()",
+    '  done drop("a")\nbefore drop(id): require id != "a"\ntool drop(id: text)',
+    '  seen drop("a") unless o.open\nnever drop unless id == "b"\ntool drop(id: text)',
+    "  earlier step(number=2) as steps\n  require count of steps < 5\nbefore step(n): refuse if n < 4\n"
+    + "tool step(number: integer)",
+    '  done drop(id)\nbefore drop:\n  if id == "a":\n    done pay(id)\n  else:\n    done pay()\ntool drop(id: text)',
+    "  not done pay(id)\n  earlier pay(id) as others\n  require count of others < 5",
+    "  earlier pay(id) as others\n  require count of others < 5\n  at most once per id",
+    "allow drop\ntool drop(id: text) changes get(id), get()",
+    # names
+    f"{MOVE}  require a == b\n  require b == c\n  require a != c",
+    f'{MOVE}  require a == "x"\n  require b == "y"\n  require a == b',
+    'before move(b, a): require a == "x"\ntool move(a: text, b: text)',
+    "  at most 2 times per id, id",
+    "  at most 2 times per now.at",
+    "  confirmed by boss\n  if amount > 5:\n    confirmed by Boss",
+    "  require today > 2026-03-01\n  require now.date < 2026-03-01",
     # tables
+    "  require most[kind] > 4\ntable most: kind -> integer\n  a: 5\n  b: 6",
     "  require amount < most[kind]\ntable most: kind -> integer\n  a: 5",
     "  require amount < most[kind]\ntable most: kind -> integer\n  a: 5\n  b: 6\n  otherwise: 7",
     "  require amount < most[kind]\ntable most: kind -> integer\n  a: 5\n  b: 6\n  c: 7",
     '  require amount < most["c"]\ntable most: kind -> integer\n  a: 5\n  b: 6',
 ]
 SENSE = [
+    f'{MOVE}  require a != b\n  require b != c\n  require a == c\n  require b == "x"',
+    f"{MOVE}  require a == b or a == c\n  require b != c",
+    '  done drop("a")\nbefore drop(id): require id != "b"\ntool drop(id: text)',
+    '  done drop(id)\nbefore drop:\n  if id == "a":\n    done pay(id)\n  else:\n    done get(id)\ntool drop(id: text)',
+    "  earlier pay(id) as others\n  require count of others < 5\n  at most once per id, amount",
+    "  require most[kind] > 5\ntable most: kind -> integer\n  a: 5\n  b: 6",
     "  require amount > 100\n  require amount < 150",
     "  require amount > 5\n  require amount > 6",
     "  require amount > 5 or o.open\n  require amount < 5 or not o.open",
@@ -175,24 +200,31 @@ def test_what_changes_nothing_is_noted(body: str, line: int, words: str) -> None
     assert note.line >= line
 
 
-TERMS = ["x", "y", "x + y", "x - y", "2 * x", "y - (x - 1)"]
+NUMBERS = "x: number, y: integer", [
+    f"{term} {operator} {bound}"
+    for term in ("x", "y", "x + y", "x - y", "2 * x", "y - (x - 1)") for operator in COMPARISONS for bound in range(7)
+], [{"x": x / 4, "y": y} for x in range(-24, 50) for y in range(-7, 15)]  # fmt: skip
+TEXTS = "x: text, y: text, z: text, kind: one_of(a, b)", [
+    f"{one} {operator} {other}"
+    for one in ("x", "y", "z", "kind") for other in ("y", "z", '"a"', '"b"') for operator in ("==", "!=")
+    if one != other and not (one == "kind" and other in "yz")
+], [dict(zip(("x", "y", "z", "kind"), each, strict=True)) for each in product(*["abcd"] * 3, "ab")]  # fmt: skip
 
 
-def test_a_contradiction_is_found_in_no_rules_that_some_call_keeps() -> None:
-    """Of any rules about two numbers and their sums: an error where no numbers keep them, and only there."""
+@pytest.mark.parametrize(("parameters", "conditions", "points"), [NUMBERS, TEXTS], ids=["numbers", "texts"])
+def test_a_contradiction_is_found_in_no_rules_that_some_call_keeps(
+    parameters: str, conditions: list[str], points: list[dict[str, object]]
+) -> None:
+    """Of any rules about numbers and their sums, or about texts: an error where no call keeps them, and only there."""
     chance = random.Random(1)
     refused = missed = 0
     wrong: list[str] = []
-    grid = [{"x": x / 4, "y": y} for x in range(-24, 50) for y in range(-7, 15)]
     for _ in range(150):
-        rules = [
-            (chance.random() < 0.5, f"{chance.choice(TERMS)} {chance.choice(list(COMPARISONS))} {bound}")
-            for bound in chance.sample(range(7), chance.randrange(2, 5))
-        ]
+        rules = [(chance.random() < 0.5, each) for each in chance.sample(conditions, chance.randrange(2, 6))]
         lines = [f"  {'require' if holds else 'refuse if'} {condition}" for holds, condition in rules]
-        text = "\n".join(["tool pay(x: number, y: integer)", "before pay(x, y):", *lines, ""])
+        text = "\n".join([f"tool pay({parameters})", "before pay:", *lines, ""])
         checks = [(holds, compile(condition, "rule", "eval")) for holds, condition in rules]
-        kept = any(all(eval(code, {}, point) is holds for holds, code in checks) for point in grid)
+        kept = any(all(eval(code, {}, point) is holds for holds, code in checks) for point in points)
         try:
             Policy.parse(text)
             missed += not kept

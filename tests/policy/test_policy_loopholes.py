@@ -88,7 +88,7 @@ before close(id):
         ("get_account(source)", "HIS", "refuse"),
         ("get_account(source), get_account(target)", "MINE", "refuse"),
         ("get_account(source), get_account(target)", "HIS", "refuse"),
-        ("get_account(source), get_account()", "HIS", "refuse"),
+        ("get_account()", "HIS", "refuse"),
     ],
 )
 def test_what_a_change_gives_back_is_taken_for_one_thing_only(changes: str, closed: str, outcome: str) -> None:
