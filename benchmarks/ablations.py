@@ -27,8 +27,7 @@ from stepguard.evaluation.arms import ArmOptions
 from stepguard.evaluation.arms.guarded import Guarded
 from stepguard.evaluation.arms.wording import Decision
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
 from stepguard.repair.ladder import DEFAULT_RUNGS
 from stepguard.repair.policy import Failures, Repair

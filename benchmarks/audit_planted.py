@@ -9,21 +9,14 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Final, Literal, get_args
 
+from transcripts import STYLES, Answer, StepLine, Style, write_step, write_transcript, written_correctly
+
 from stepguard import Procedure
 from stepguard.errors import EvaluationError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.same_working import normal_form
 from stepguard.language.values import Value, show_value
-from stepguard.testing.transcripts import (
-    STYLES,
-    Answer,
-    StepLine,
-    Style,
-    write_step,
-    write_transcript,
-    written_correctly,
-)
 
 __all__ = ["PLANTS", "Expected", "Plant", "Planted", "planted"]
 

@@ -36,8 +36,7 @@ from observed_steps import Observations, Observed, observe, read_recording, read
 from stepguard.engine.step_kinds import rate_in
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import family_named
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
 from stepguard.repair.ladder import Ladder
 from stepguard.testing import ModelSlips

@@ -21,7 +21,7 @@ from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.forecasts import make_forecasts, tell
+from stepguard.evaluation.report.results_file import forecast_text, make_forecasts
 from stepguard.evaluation.runner import Plan
 
 DEVELOPMENT = 1_000_000
@@ -74,7 +74,7 @@ async def main() -> None:
         cells = {each.length: 1 for each in outcomes}
         plan = Plan(family=Arithmetic(), cells=cells, arms=("guard",), seed=0, options=ArmOptions(profile=profile))
         for row in make_forecasts(plan, outcomes):
-            print(tell(row))
+            print(forecast_text(row))
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from transcripts import written_correctly
+
 from stepguard import Procedure
-from stepguard.testing.transcripts import written_correctly
 
 PROCEDURE = Procedure.parse("inputs: x, y\nt1 = x + y\nt2 = t1 * 3\nt3 = t2 - t1\nt4 = t3 + 5")
 INPUTS = {"x": 12, "y": 7}

@@ -13,7 +13,7 @@ from stepguard.backends.base import Backend
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.families import PublishedTask, Task
 from stepguard.evaluation.published import FixedFamily
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import SimulatedTasks
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.testing import Slips

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from stepguard.batches.frames import to_frame
 from stepguard.batches.ray import map_dataset
+from stepguard.batches.records import to_frame
 from stepguard.batches.rows import count_rows, read_rows
 from stepguard.batches.running import BatchSummary, CostLimit, run_batch
 

@@ -1,4 +1,4 @@
-"""Results as they stand in a file: a JSON object on a line, or a row of a table."""
+"""Results as they stand in a file (a JSON object on a line, or a row of a table) or in a DataFrame of pandas."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
 from stepguard.core.redaction import error_words
 from stepguard.engine.batch import RowResult
-from stepguard.errors import ConfigError
+from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.value_json import INEXACT_IN_JSON
 
@@ -124,3 +125,38 @@ def _count_cells(tail: str) -> int:
         return sum(1 for _ in csv.reader(io.StringIO(tail, newline="")))
     except csv.Error:
         return 1
+
+
+def to_frame(rows: Iterable[RowResult]) -> Any:
+    """The results of a batch as a DataFrame, with the keys of the rows as its index where they have any.
+
+    Its columns are the status, the strength, the answer, every value by its name, the problem or error in words, and
+    what the row cost.
+
+    Raises:
+        MissingExtraError: pandas is not installed.
+    """
+    try:
+        pandas: Any = import_module("pandas")
+    except ImportError:
+        raise MissingExtraError("to_frame", extra="pandas") from None
+    keys: list[object] = []
+    records = []
+    for row in rows:
+        keys.append(row.index if row.key is None else row.key)
+        records.append(_flat(row))
+    return pandas.DataFrame(records, index=pandas.Index(keys))
+
+
+def _flat(row: RowResult) -> dict[str, object]:
+    record = record_of(row)
+    error, problem, usage = record.get("error"), record.get("problem"), record.get("usage") or {}
+    return {
+        **{f"value_{name}": value for name, value in (record.get("values") or {}).items()},
+        "status": record["status"],
+        "strength": record.get("strength"),
+        "answer": record.get("answer"),
+        "problem": error["message"] if error else problem["reason"] if problem else None,
+        **{name: usage.get(name) for name in ("calls", "input_tokens", "output_tokens")},
+        "seconds": record.get("seconds"),
+    }

@@ -15,9 +15,8 @@ from stepguard.cli.arguments import load_file
 from stepguard.cli.text import read_text
 from stepguard.errors import ConfigError
 from stepguard.results import Attempt, Result
-from stepguard.show.calls import call_lines
 from stepguard.show.page import draw_html
-from stepguard.show.text import GLYPHS, TextLine, draw_lines
+from stepguard.show.text import GLYPHS, TextLine, call_lines, draw_lines
 
 if TYPE_CHECKING:
     from stepguard.ledger import RunReading

@@ -38,8 +38,7 @@ from stepguard.engine.launching import Launcher
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.recalling import Recall
-from stepguard.engine.receiving import Receiver
-from stepguard.engine.retrying import Retrier
+from stepguard.engine.receiving import Receiver, Retrier
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.settings import Settings
 from stepguard.errors import UsageError

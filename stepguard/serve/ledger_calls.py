@@ -10,7 +10,7 @@ from typing import Final
 from stepguard.core.markup import Child, Html, tag
 from stepguard.core.verdicts import Deviation, shorten
 from stepguard.results import Attempt
-from stepguard.show.calls import kept_texts
+from stepguard.show.text import kept_texts
 
 CALLS: Final = 200
 """So many calls stand on a page."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -13,7 +13,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.procedure.procedure import Procedure, check_procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.procedure.steps import Step
-from stepguard.results import Result
+from stepguard.results import Attempt, Result
 from stepguard.results.view import StepView
 from stepguard.show.facts import RunFacts, SiteFacts, in_words, read_run, shown_value
 from stepguard.show.words import (
@@ -298,3 +298,30 @@ def _fitting(word: str, width: int) -> int:
         if used > width:
             return max(at, 1)
     return len(word)
+
+
+_KINDS: Final = {"accepted": "good", "partly": "weak", "draft": "quiet"}
+
+
+def call_lines(attempts: Iterable[Attempt]) -> Iterator[TextLine]:
+    """The lines, each with what it is."""
+    for each in attempts:
+        asked = shorten(", ".join(map(str, each.steps)), 200)
+        whom = "" if each.backend is None else f" of {shorten(each.backend)}"
+        head = f"call {each.number} ({each.rung}){whom}: {asked}: {each.outcome}, {each.usage.tokens:,} tokens"
+        yield TextLine(head, _KINDS.get(each.outcome, "bad"))
+        for deviation in each.deviations:
+            yield TextLine(f"  {deviation.kind}: {shorten(deviation.reason, 300)}", "weak")
+        if each.error is not None:
+            yield TextLine(f"  {shorten(each.error, 300)}", "weak")
+        for name, text in kept_texts(each):
+            yield TextLine(f"  {name}:", "quiet")
+            for line in text.splitlines():  # a text of a model's must not command the terminal
+                yield TextLine(f"    {shorten(line, max(1, len(line) * 10))}")
+
+
+def kept_texts(attempt: Attempt) -> Iterator[tuple[str, str]]:
+    """What is kept of the messages of a call and of its reply, each with its name."""
+    yield from attempt.prompt or ()
+    if attempt.text is not None:
+        yield "reply", attempt.text

@@ -29,8 +29,7 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_reply
 from stepguard.testing.plants import SURPLUS, Due, Plant
-from stepguard.testing.working import completion_of, reply_value, work_out
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import completion_of, reply_value, work_out, wrong_value
 
 _ANSWER_KEYS: Final = ("final_answer", "answer", "result", "solution")
 _DIGITS: Final = re.compile(r"[0-9]+")

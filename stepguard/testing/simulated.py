@@ -17,8 +17,7 @@ from stepguard.replies.formats import EquationFormat
 from stepguard.testing.planted import planted_reply
 from stepguard.testing.plants import Plant, Plants
 from stepguard.testing.slips import Failure, ModelSlips, Slips, draw_failure
-from stepguard.testing.working import completion_of, reply_value, work_out
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import completion_of, reply_value, work_out, wrong_value
 
 _DEFAULT: Final = Slips()
 _NO_TENDENCIES: Final = ModelSlips()

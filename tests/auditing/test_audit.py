@@ -8,11 +8,11 @@ from fractions import Fraction
 import pytest
 from audit_harness import INPUTS, PROCEDURE, RIGHT, TOLD
 from tables import all_rows
+from transcripts import STYLES, Answer, StepLine, Style, write_transcript
 
 from stepguard import Procedure, Step, audit
 from stepguard.auditing import FINDING_KINDS, Audit
 from stepguard.errors import InputError
-from stepguard.testing.transcripts import STYLES, Answer, StepLine, Style, write_transcript
 
 pytestmark = pytest.mark.once
 

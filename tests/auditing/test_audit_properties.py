@@ -9,12 +9,12 @@ from audit_harness import INPUTS, PROCEDURE, RIGHT
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
+from transcripts import STYLES, Answer, StepLine, Style, write_transcript, written_correctly
 
 from stepguard import audit
 from stepguard.auditing import check_links
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import to_exact
-from stepguard.testing.transcripts import STYLES, Answer, StepLine, Style, write_transcript, written_correctly
 
 pytestmark = pytest.mark.once
 

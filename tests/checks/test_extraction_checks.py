@@ -25,8 +25,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.procedure.notation import read_procedure
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel
-from stepguard.testing.working import completion_of
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import completion_of, wrong_value
 
 parse = ValueType.parse
 ITEM = RecordType("Item", (("what", parse("text")), ("amount", parse("money(EUR)")), ("spent", parse("date"))))

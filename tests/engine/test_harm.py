@@ -11,8 +11,7 @@ import pytest
 from stepguard import Guard
 from stepguard.evaluation.arms import ArmOptions
 from stepguard.evaluation.families import Arithmetic
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 

@@ -20,7 +20,7 @@ from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.report.probes import conditioning, make_probes
 from stepguard.evaluation.report.results_file import make_results
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import SimulatedTasks
 from stepguard.evaluation.statistics import wilson
 from stepguard.language.values import to_exact
 from stepguard.testing import SimulatedModel, Slips

@@ -22,8 +22,7 @@ from stepguard.evaluation.report.examples import make_task, mark, replay
 from stepguard.evaluation.report.figures import make_studies
 from stepguard.evaluation.report.html_report import make_report
 from stepguard.evaluation.report.results_file import make_results, make_table
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.testing import SimulatedModel, Slips, no_real_requests
 
 pytestmark = pytest.mark.once

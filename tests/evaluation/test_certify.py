@@ -10,7 +10,6 @@ import sys
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tables import all_rows
@@ -25,13 +24,6 @@ pytestmark = pytest.mark.once
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ENVIRONMENT = {**os.environ, "PYTHONPATH": f"{BENCHMARKS}{os.pathsep}{BENCHMARKS.parent}", "PYTHONIOENCODING": "utf-8"}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _benchmarks() -> Any:
-    sys.path.insert(0, str(BENCHMARKS))
-    yield
-    sys.path.remove(str(BENCHMARKS))
 
 
 @pytest.mark.slow

@@ -21,8 +21,7 @@ from stepguard.errors import BackendError, ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, read_run
 from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.evaluation.report.results_file import make_results
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import compare, wilson
 from stepguard.language.values import to_exact
 from stepguard.testing import SimulatedModel, Slips

@@ -23,7 +23,7 @@ from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, arm_named, read_run
 from stepguard.evaluation.families import Arithmetic, Family, RunningSum, Task, family_named, family_names
 from stepguard.evaluation.families.registry import FAMILIES
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import SimulatedTasks
 from stepguard.replies.formats import EquationFormat
 from stepguard.results import Result
 from stepguard.testing import Plant, SimulatedModel, Slips

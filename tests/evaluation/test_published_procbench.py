@@ -16,7 +16,7 @@ from stepguard.errors import ConfigError
 from stepguard.evaluation.published import FixedFamily, published_named
 from stepguard.evaluation.published.procbench import ProcBench
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import wrong_value
 
 pytestmark = pytest.mark.once
 

@@ -21,7 +21,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import wrong_value
 
 pytest.importorskip("pint")  # the harness makes quantities
 from values_harness import typed_values

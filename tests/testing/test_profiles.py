@@ -20,8 +20,7 @@ from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import Arithmetic, Task
-from stepguard.evaluation.runner import Plan, run_plan
-from stepguard.evaluation.simulated import SimulatedTasks
+from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import ModelSlips, SimulatedModel, Slips

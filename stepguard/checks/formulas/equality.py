@@ -28,9 +28,8 @@ from stepguard.checks.formulas.base import (
 from stepguard.core.arguments import check_count, check_one_of
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError, ExpressionError
-from stepguard.formulas.calculus import differentiate
+from stepguard.formulas.calculus import check_definite, differentiate
 from stepguard.formulas.forms import FORMS, Form, in_form
-from stepguard.formulas.integrals import check_definite
 from stepguard.formulas.numerics import Pole, Undefined, Unknown, evaluate_at
 from stepguard.formulas.statements import Relation
 from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in

@@ -110,12 +110,10 @@ def main(args: argparse.Namespace) -> int:
     from stepguard.cli.bench.progress import BenchProgress
     from stepguard.cli.run import EXIT_CODES
     from stepguard.errors import ConfigError
-    from stepguard.evaluation.forecasts import make_forecasts
     from stepguard.evaluation.meter import Meter
     from stepguard.evaluation.report.html_report import write_reports
-    from stepguard.evaluation.report.results_file import make_results
-    from stepguard.evaluation.runner import run_plan
-    from stepguard.evaluation.simulated import SimulatedTasks
+    from stepguard.evaluation.report.results_file import make_forecasts, make_results
+    from stepguard.evaluation.runner import SimulatedTasks, run_plan
 
     plan = make_plan(args)
     own = describe_tasks(args, plan)
@@ -294,8 +292,7 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
     from rich.table import Table
 
     from stepguard.cli.models import SIMULATED
-    from stepguard.evaluation.forecasts import tell
-    from stepguard.evaluation.report.results_file import make_table, tell_assistance
+    from stepguard.evaluation.report.results_file import assistance_texts, forecast_text, make_table
 
     # The names of models and folders may look like markup or emoji codes; they are shown as they are.
     console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
@@ -322,10 +319,10 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
             f"[{100 * low:+.0f}, {100 * high:+.0f}]{' (no width: all pairs are alike)' if pair['no_width'] else ''}, "
             f"{recovered}; rescued {pair['rescued']}, harmed {pair['harmed']}"
         )
-    for line in tell_assistance(compared):
+    for line in assistance_texts(compared):
         console.print(line)
     for row in results.get("forecast", ()):
-        console.print(tell(row))
+        console.print(forecast_text(row))
     for probe in results["probes"]["self_conditioning"]:
         if probe["slope"] is not None:
             low, high = probe["slope_interval"]

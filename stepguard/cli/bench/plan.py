@@ -18,8 +18,7 @@ from stepguard.evaluation.arms import ArmOptions, arm_named
 from stepguard.evaluation.cases.cases import CaseFamily, load_cases
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.evaluation.knobs import split_names
-from stepguard.evaluation.published import PUBLISHED, FixedFamily, published_named
-from stepguard.evaluation.published.registry import is_published
+from stepguard.evaluation.published import PUBLISHED, FixedFamily, is_published, published_named
 from stepguard.evaluation.runner import Plan, hash_prompts
 from stepguard.repair.ladder import Ladder
 from stepguard.repair.rungs import FIRST, Resample

@@ -28,7 +28,6 @@ from typing import Final, Literal
 
 from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms.authors import AuthorsPrompt
 from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
 from stepguard.evaluation.arms.blind import Blind
 from stepguard.evaluation.arms.by_code import ByCode, Offload
@@ -36,7 +35,13 @@ from stepguard.evaluation.arms.floor import Copy, Guess
 from stepguard.evaluation.arms.guarded import Chunk, Guarded
 from stepguard.evaluation.arms.primed import Primed
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run
-from stepguard.evaluation.arms.transcripts import ChainOfThought, Direct, ResampledChains, StructuredTrace
+from stepguard.evaluation.arms.transcripts import (
+    AuthorsPrompt,
+    ChainOfThought,
+    Direct,
+    ResampledChains,
+    StructuredTrace,
+)
 from stepguard.evaluation.knobs import check_knobs, read_name
 
 __all__ = [

@@ -30,7 +30,7 @@ from stepguard.language.digits import exact
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.testing.wrong_values import wrong_value
+from stepguard.testing.working import wrong_value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

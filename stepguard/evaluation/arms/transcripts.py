@@ -1,8 +1,9 @@
-"""Arms without a guard that ask the whole procedure in one call: ``direct``, ``cot``, ``trace``, and ``resample``.
+"""Arms without a guard that ask the whole procedure in one call.
 
 ``direct``    the final value only, working forbidden
 ``cot``       free chain of thought with a fitting demonstration, then a line ``Answer: ...``
 ``trace``     the lines of the chain of thought as one JSON object, one entry a step
+``authors``   of published items: the prompt of the benchmark's own authors, scored as they score it
 ``resample``  several chains of thought, the first one greedy, and the answer that most of them give; or with
               ``checked=true`` the first chain in which the audit finds nothing wrong, and none where there is no such
 """
@@ -19,12 +20,13 @@ from stepguard.backends.base import Backend, Message, Request
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms import base
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, authors_scores
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, authors_scores, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import Named
 from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, FieldKind
+from stepguard.replies.thinking import without_thinking
 
 _DIRECT: Final = (
     "Carry out the procedure in your head, exactly as written. Do not write any working. Reply with one line and "
@@ -207,3 +209,36 @@ def outcome_of(arm: str, task: Task, sent: Sequence[Sent], reading: TranscriptRe
         served_by=base.served_by(each.completion for each in sent),
         authors=authors_scores(task, {**reading.values, **answered}),
     )
+
+
+_UNREAD = TranscriptReading(None, None, {}, {}, {}, sound=False, proved=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuthorsPrompt(Named):
+    """The item as its authors ask it. Tasks that nobody published have no such prompt.
+
+    No step is judged: right is what counts as solved by the authors' own reading of the reply.
+    """
+
+    word: ClassVar[str] = "authors"
+
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+        if task.published is None:
+            return nothing(self.name, task, status="error", error=f"{task.family} has no prompt of its authors")
+        request = replace(
+            request_like(task.demonstration, task, options),
+            messages=(Message("user", task.published.prompt),),
+            max_tokens=400 + task.line_tokens * len(task.procedure),
+        )
+        sent = await send_with_room(backend, request, options.retry, lambda text: False)
+        # Their prompts are full of marks in brackets, which a reply may go on with: no thinking that never ends.
+        spoken = without_thinking(sent.text)
+        scores = task.published.read(spoken if isinstance(spoken, str) else sent.text)
+        solved = next(iter(scores.values())) == 1.0
+        outcome = outcome_of(self.name, task, [sent], _UNREAD)
+        status = "completed" if outcome.status == "no_answer" else outcome.status
+        return replace(
+            outcome, status=status, right=solved, right_lenient=solved, authors=dict(scores),
+            steps_judged=0, steps_right=0, trace_right=False, prefix=0,
+        )  # fmt: skip

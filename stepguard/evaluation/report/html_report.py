@@ -35,7 +35,7 @@ from stepguard.evaluation.report.figures import (
 from stepguard.evaluation.report.html_examples import failed_section, guarded_section
 from stepguard.evaluation.report.html_failures import failures
 from stepguard.evaluation.report.html_parts import Row, about_section, figure, legend, section, table
-from stepguard.evaluation.report.html_probes import probes
+from stepguard.evaluation.report.probes import probes
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
 

@@ -9,9 +9,11 @@ from decimal import Decimal
 from typing import Any, Final
 
 from stepguard.core.usage import Price, Usage
+from stepguard.engine.forecast import forecast
 from stepguard.evaluation.arms import Outcome, kind_of
-from stepguard.evaluation.report.figures import end_of
+from stepguard.evaluation.report.figures import GUARD, end_of
 from stepguard.evaluation.report.probes import make_probes
+from stepguard.evaluation.runner import Plan
 from stepguard.evaluation.statistics import clustered, compare, upper_bound, wilson
 
 _PARTS: Final = 10**6  # scores are fractions, and the bootstrap counts whole parts
@@ -200,7 +202,7 @@ def _assisted(row: Mapping[str, Any]) -> str:
     return f"{sum(row['assisted'].values()) / row['n']:.1f}" if kind_of(row["arm"]) == "guarded" else "-"
 
 
-def tell_assistance(results: Mapping[str, Any]) -> list[str]:
+def assistance_texts(results: Mapping[str, Any]) -> list[str]:
     """A line for each cell in which the guard did more for some steps than ask them plainly."""
     lines: list[str] = []
     for row in results["rows"]:
@@ -216,3 +218,48 @@ def _share(share: float | None, interval: Sequence[float] | None, *, narrow: boo
         return "n/a"
     gap = "\n" if narrow else " "
     return f"{share:.0%}{gap}[{100 * interval[0]:.0f}, {100 * interval[1]:.0f}]"
+
+
+_MEASURES = ("calls", "input_tokens", "output_tokens", "seconds")
+
+
+def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+    """For each length: ``forecast`` and ``spent`` calls, tokens, seconds and share of verified runs, by run.
+
+    The forecast is of the first program of a length, with the profile and the segments of the plan's options; there
+    is none without a profile, and none of a guard with other knobs.
+    """
+    profile = plan.options.profile
+    if profile is None:
+        return []
+    forecasts: list[dict[str, Any]] = []
+    for length in plan.cells:
+        runs = [
+            outcome
+            for outcome in outcomes
+            if (outcome.arm, outcome.length) == (GUARD, length) and outcome.error is None
+        ]
+        if not runs:
+            continue
+        procedure = plan.family.make(runs[0].seed, length).procedure
+        expected = forecast(procedure, profile, segments=plan.options.settings().segments)
+        spent = {name: sum(getattr(run, name) for run in runs) / len(runs) for name in _MEASURES}
+        forecasts.append(
+            {
+                "length": length,
+                "n": len(runs),
+                "forecast": {**{name: getattr(expected, name) for name in _MEASURES}, "success": expected.success},
+                "spent": {**spent, "success": sum(run.verified for run in runs) / len(runs)},
+            }
+        )
+    return forecasts
+
+
+def forecast_text(row: Mapping[str, Any]) -> str:
+    """One line of it."""
+    parts = [
+        f"{row[what]['calls']:.1f} calls, {row[what]['output_tokens']:.0f} output and {row[what]['input_tokens']:.0f} "
+        f"input tokens, {row[what]['seconds']:.1f} s, {row[what]['success']:.0%} verified"
+        for what in ("forecast", "spent")
+    ]
+    return f"guard at {row['length']} steps: forecast {parts[0]}; spent {parts[1]} (n = {row['n']})"

@@ -46,19 +46,19 @@ def write_step(
         value: the value that it is to get; None: the right one.
     """
     assert step.expression is not None
-    found = step.type.convert(evaluate(step.expression, values)) if value is None else value
-    shown = show_value(found)
-    return StepLine(step.id, number, step.formula or "", substitute(step.expression, values), shown), found
+    claimed = step.type.convert(evaluate(step.expression, values)) if value is None else value
+    shown = show_value(claimed)
+    return StepLine(step.id, number, step.formula or "", substitute(step.expression, values), shown), claimed
 
 
 def written_correctly(procedure: Procedure, inputs: Mapping[str, object]) -> tuple[list[StepLine], dict[str, Value]]:
     """Every step of a procedure, told rightly, and the values."""
     values: dict[str, Value] = dict(procedure.accept_inputs(inputs))
-    told: list[StepLine] = []
+    lines: list[StepLine] = []
     for number, step in enumerate(procedure.steps, 1):
-        one, values[step.id] = write_step(step, number, values)
-        told.append(one)
-    return told, values
+        line, values[step.id] = write_step(step, number, values)
+        lines.append(line)
+    return lines, values
 
 
 def write_transcript(style: Style, items: Sequence[StepLine | Answer | str]) -> str:
