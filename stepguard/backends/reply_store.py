@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +19,7 @@ _TABLES: Final = (
     "create table replies (key text primary key, request text not null, completion text not null, seconds real not null"
     ") without rowid",
 )
+_PAGE: Final = 200
 _FORMAT: Final = "1"
 _BUSY_SECONDS: Final = 30.0  # other processes may be writing to the same file
 
@@ -103,6 +104,38 @@ class ReplyStore:
         with self._lock:
             rows = self._connection.execute("select key, completion, seconds from replies order by key").fetchall()
         yield from ((str(key), str(completion), float(seconds)) for key, completion, seconds in rows)
+
+    def find(self, wanted: Callable[[str], bool]) -> list[str]:
+        """The keys of the replies of which the request or the completion, both JSON, is wanted."""
+        found, last = list[str](), ""
+        while rows := self._page(last):
+            last = rows[-1][0]
+            found += [key for key, request, completion in rows if wanted(request) or wanted(completion)]
+        return found
+
+    def _page(self, last: str) -> list[tuple[str, str, str]]:
+        sql = f"select key, request, completion from replies where key > ? order by key limit {_PAGE:d}"
+        with self._lock:
+            return self._connection.execute(sql, (last,)).fetchall()
+
+    def erase(self, keys: Iterable[str]) -> None:
+        """Take replies out, and out of the file itself; whoever needs one asks the model again.
+
+        Raises:
+            ConfigError: another program is reading or writing the file, so that it may still hold them.
+        """
+        try:
+            with self._lock:
+                self._connection.execute("pragma secure_delete = on")
+                with self._connection:
+                    self._connection.executemany("delete from replies where key = ?", [(key,) for key in keys])
+                self._connection.execute("vacuum")
+                if not self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]:
+                    return
+            error: object = "another program is reading it"
+        except sqlite3.OperationalError as failure:
+            error = failure
+        raise ConfigError(f"replies were not taken out of the file itself: {error}; erase again", option="path")
 
     def __len__(self) -> int:
         with self._lock:

@@ -5,16 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any, Final
 
+from stepguard.backends.reply_store import ReplyStore
 from stepguard.cli.arguments import load_file
 from stepguard.cli.policies import load_policy
 from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
-from stepguard.ledger import KEPT_STATUSES, Ledger, RunSummary, verify_ledger
+from stepguard.ledger import (
+    KEPT_STATUSES,
+    Ledger,
+    PersonNames,
+    PersonTraces,
+    RunSummary,
+    erase_person,
+    find_person,
+    verify_ledger,
+)
 
 _LONGEST: Final = 60
 _DAY: Final = 86_400.0
@@ -24,11 +36,17 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db, or an address of Postgres")
 
 
+def _add_person(parser: argparse.ArgumentParser, what: str) -> None:
+    whom = "an e-mail address, a customer's number or a name, as it is written; may be repeated"
+    parser.add_argument("--person", metavar="NAME", action="append", default=[], help=f"{what}: {whom}")
+
+
 def add_runs(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard runs``."""
     _add_ledger(parser)
     parser.add_argument("--status", choices=sorted(KEPT_STATUSES), help="list those alone")
     parser.add_argument("--limit", metavar="N", type=int, help="list so many, the newest first")
+    _add_person(parser, "list those that hold something about a person")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
@@ -73,6 +91,16 @@ def add_erase(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--older-than", metavar="DAYS", type=float, help="every run that was not written to for so long"
     )
+    _add_person(parser, "every run, and conversation of a gate, that holds something about a person")
+    parser.add_argument(
+        "--replies",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="with --person: a file of recorded replies, or the RESULTS.resume of a batch, from which theirs are taken "
+        "as well; may be repeated",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="only say what would be erased")
 
 
 def main(options: argparse.Namespace) -> int:
@@ -81,7 +109,7 @@ def main(options: argparse.Namespace) -> int:
     Raises:
         StepguardError: nothing was done, because of the file or the arguments.
     """
-    with Ledger(options.ledger, read_only=options.command in ("runs", "verify")) as ledger:
+    with Ledger(options.ledger, read_only=_reads(options)) as ledger:
         match options.command:
             case "runs":
                 return _list(ledger, options)
@@ -92,8 +120,16 @@ def main(options: argparse.Namespace) -> int:
         return _erase(ledger, options)
 
 
+def _reads(options: argparse.Namespace) -> bool:
+    return options.command in ("runs", "verify") or bool(getattr(options, "dry_run", False))
+
+
 def _list(ledger: Ledger, options: argparse.Namespace) -> int:
     runs = [each for each in ledger.runs() if options.status in (None, each.status)]
+    if options.person:
+        traces = find_person(ledger, options.person)
+        runs = [each for each in runs if each.run_id in traces.runs]
+        _tell_doubtful(traces)
     runs = runs if options.limit is None else runs[: max(options.limit, 0)]
     if options.json:
         sys.stdout.write(json.dumps([asdict(run) for run in runs]) + "\n")
@@ -157,10 +193,73 @@ def _verify(ledger: Ledger, options: argparse.Namespace) -> int:
 
 def _erase(ledger: Ledger, options: argparse.Namespace) -> int:
     names: list[str] = list(options.runs)
+    if options.person:
+        if names or options.older_than is not None:
+            raise ConfigError("--person finds the runs: name none, and give no --older-than", option="person")
+        return _erase_person(ledger, options)
+    if options.replies:
+        raise ConfigError("--replies needs a --person, of whom they are", option="replies")
     if options.older_than is not None:
         names += ledger.older_than(options.older_than * _DAY)
     elif not names:
-        raise ConfigError("name the runs, or give --older-than", option="runs")
+        raise ConfigError("name the runs, or give --older-than or --person", option="runs")
+    if options.dry_run:
+        names = [name for name in dict.fromkeys(names) if _is_there(ledger, name)]
+        sys.stdout.write("".join(f"{printable(name)}\n" for name in names))
+        sys.stderr.write(f"stepguard: {len(names)} would be erased\n")
+        return 0
     count = ledger.erase(dict.fromkeys(names))
+    _forget_queued(ledger, names)
     sys.stderr.write(f"stepguard: {count} erased\n")
     return 0
+
+
+def _forget_queued(ledger: Ledger, run_ids: Iterable[str]) -> None:
+    from stepguard.integrations.dbos.jobs import forget_queued  # with the guard, which no other command here needs
+
+    forget_queued(ledger, run_ids)
+
+
+def _is_there(ledger: Ledger, run_id: str) -> bool:
+    run = ledger.summary(run_id)
+    if run is None:
+        raise ConfigError(f"the ledger {ledger.path} has no run {run_id!r}", option="runs")
+    return run.status != "erased"
+
+
+def _erase_person(ledger: Ledger, options: argparse.Namespace) -> int:
+    person = PersonNames(options.person)
+    replies = [_open_replies(path, read_only=options.dry_run) for path in options.replies]
+    kept = [(store, store.find(lambda text: person.find(text) is True)) for store in replies]
+    traces = find_person(ledger, person)
+    for run_id, where in traces.runs.items():
+        sys.stdout.write(f"{printable(run_id)}: {_places(where)}\n")
+    for path, (_, keys) in zip(options.replies, kept, strict=True):
+        sys.stdout.write(f"{path}: {len(keys)} {'reply' if len(keys) == 1 else 'replies'}\n")
+    _tell_doubtful(traces)
+    if options.dry_run:
+        sys.stderr.write(f"stepguard: {len(traces.runs)} would be erased\n")
+        return 0
+    for store, keys in kept:
+        store.erase(keys)
+        store.close()
+    left = erase_person(ledger, person, forget=lambda run_ids: _forget_queued(ledger, run_ids)).runs
+    sys.stderr.write(f"stepguard: {len(traces.runs.keys() - left.keys())} erased\n")
+    for run_id in left:
+        sys.stderr.write(f"stepguard: not erased: {printable(run_id)} is under way; erase again when it has ended\n")
+    return 1 if left else 0
+
+
+def _open_replies(path: str, *, read_only: bool) -> ReplyStore:
+    if not Path(path).is_file():
+        raise ConfigError(f"there are no replies at {path}", option="replies")
+    return ReplyStore(path, read_only=read_only)
+
+
+def _tell_doubtful(traces: PersonTraces) -> None:
+    for run_id, where in traces.doubtful.items():
+        sys.stderr.write(f"stepguard: only inside longer words, left: {printable(run_id)}: {_places(where)}\n")
+
+
+def _places(where: Mapping[str, int]) -> str:
+    return ", ".join(name if count == 1 else f"{name} ({count})" for name, count in where.items())

@@ -12,6 +12,7 @@ locks       one writer for each run of a file
 rates       `RatedBackend`: a rate of calls that all who share a ledger count together
 replaying   a run carried out again without a model
 reading     one run for people to look at; conversations: of a gate, as lines of text
+persons     what it holds about one person, and erasing that
 verifying   whether the records are what was written, and whether they are right
 """
 
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from stepguard.core.run_names import named_run
 from stepguard.ledger.ledger import Ledger
+from stepguard.ledger.persons import PersonNames, PersonTraces, erase_person, find_person
 from stepguard.ledger.rates import RatedBackend
 from stepguard.ledger.reading import RunReading, read_run
 from stepguard.ledger.summaries import KEPT_STATUSES, KeptStatus, RunSummary
@@ -29,10 +31,14 @@ __all__ = [
     "KeptStatus",
     "Ledger",
     "LedgerFault",
+    "PersonNames",
+    "PersonTraces",
     "RatedBackend",
     "RunReading",
     "RunSummary",
     "Verification",
+    "erase_person",
+    "find_person",
     "named_run",
     "read_run",
     "verify_ledger",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
@@ -113,20 +114,23 @@ class RunChange:
             *(status, time.time(), self._run),
         )
 
-    def erase(self) -> bool:
-        """Erase the run; whether there was anything."""
-        if self._salt is None:
+    def erase(self, hide: Callable[[str], bool] | None = None) -> bool:
+        """Erase the run; whether there was anything. `hide` says which names go as well, see `Ledger.erase`."""
+        hidden = {name for name in ("name", "title") if hide is not None and hide(self._staying[name])}
+        if self._salt is None and not hidden:
             return False
+        others = {"name": f"erased {secrets.token_hex(8)}", "title": "erased"}
+        staying = {**self._staying, **{name: others[name] for name in hidden}}
+        # With something that nobody can guess, for where this record is erased itself.
+        told = {"at": now_text(), "salt": secrets.token_hex(16), **staying}
         self._transaction.execute("update records set body = null where run = ?", self._run)
         self._transaction.execute(
-            "update runs set salt = null, place = null, reason = null where number = ?", self._run
+            "update runs set salt = null, place = null, reason = null, name = ?, title = ? where number = ?",
+            *(staying["name"], staying["title"], self._run),
         )
-        self._transaction.append(self._run, b"", [("erased", as_json({"at": now_text(), **self._staying}))])
+        self._transaction.append(self._run, b"", [("erased", as_json(told))])
         self._set_status("erased")
-        self._transaction.execute(
-            "delete from procedures where digest not in (select procedure from runs where status != 'erased')"
-        )
-        return True
+        return self._salt is not None
 
 
 def read_answer(given: object) -> Value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Literal, Self, get_args
@@ -270,32 +270,51 @@ class Ledger:
         with self._register.changing(run_id) as change:
             change.repeat(step)
 
-    def erase(self, run_ids: Iterable[str]) -> int:
+    def erase(self, run_ids: Iterable[str], *, hide: Callable[[str], bool] | None = None) -> int:
         """Take everything that runs hold out of the file: inputs, values, claims, answers, and the text of a procedure
         that no other run is of. That they were stays.
 
-        The chain of the records stays whole. The file is rewritten, which takes as long as copying it.
+        The chain of the records stays whole. The file is rewritten, which takes as long as copying it. See
+        `stepguard.ledger.erase_person` for all runs that hold something about a person.
+
+        Args:
+            run_ids: the runs.
+            hide: whether a name is to go as well, that of a run or of its procedure. A run is called otherwise then,
+                and one that is begun under its old name is another.
 
         Returns:
             How many were erased; what is erased already does not count.
 
         Raises:
             ConfigError: there is no such run, or `run_ids` is one text.
-            RunConflict: one is under way; those before it are erased.
+            RunConflict: some are under way; the others are erased.
             LedgerError: the file cannot be written, or somebody is reading it, so that what was erased still stands in
                 it; erasing the same runs again takes it out.
         """
         check_run_ids(run_ids)
         named = list(run_ids)
-        count = 0
+        count, conflicts = 0, list[RunConflict]()
         try:
             for run_id in named:
-                with self._register.changing(run_id) as change:
-                    count += change.erase()
+                try:
+                    with self._register.changing(run_id) as change:
+                        count += change.erase(hide)
+                except RunConflict as conflict:
+                    conflicts.append(conflict)
         finally:
             if named:  # also of those that are erased already: somebody may have been killed before this
-                self.file.tidy()
+                self._tidy()
+        if conflicts:
+            others = f", and so are {len(conflicts) - 1} others" if conflicts[1:] else ""
+            raise RunConflict(f"{conflicts[0]}{others}; {count} erased", under_way=True)
         return count
+
+    def _tidy(self) -> None:
+        """Take what was erased out of the files, with the procedures that no run is of any more."""
+        with self.file.writing() as transaction:
+            of = "select procedure from runs where status != 'erased'"
+            transaction.execute(f"delete from procedures where digest not in ({of})")
+        self.file.tidy()
 
     def older_than(self, seconds: float) -> list[str]:
         """The run_ids of the runs that were not written to for so long, by the clock of this machine, for `erase`."""

@@ -248,8 +248,9 @@ def _check_procedures(file: LedgerStore) -> LedgerFault | None:
 
 def _check_row(file: LedgerStore, number: int, row: Mapping[str, Any]) -> tuple[KeptRun, LedgerFault | None]:
     """What the records of a run come to, and where it is listed as something else: runs are no records."""
-    sql = "select salt is null, (select body from records where run = runs.number and kind = 'erased') from runs"
-    ((unsalted, erasure),) = file.read(f"{sql} where number = ?", number)
+    erasure_sql = "select body from records where run = runs.number and kind = 'erased' and body is not null"
+    sql = f"select salt is null, ({erasure_sql}) from runs where number = ?"
+    ((unsalted, erasure),) = file.read(sql, number)
     status, kept, erased = row["status"], KeptRun(), erasure is not None
     if not erased == unsalted == (status == "erased"):
         what = "a record says that it was erased" if erased else "no record says that it was erased"

@@ -158,6 +158,23 @@ def test_a_name_is_of_one_run(tmp_path: Path) -> None:
         assert verify_ledger(jobs.ledger).right
 
 
+def test_erasing_takes_the_names_out_of_the_queues(runs: Path | str) -> None:
+    """Who erases runs, or a person after whom one is named, need not think of the queues: no name of theirs is left."""
+    with Jobs(runs) as jobs, working(runs):
+        for name in ("mail to anna@example.com", "old", "kept"):
+            jobs.enqueue(CHAIN, {"x": 1}, run_id=name)
+        until(lambda: {each.status for each in jobs.ledger.runs()} == {"verified"})
+        until(lambda: {each.status for each in map(jobs.job, ("old", "kept")) if each} == {"SUCCESS"})
+    assert main(["erase", str(runs), "--person", "anna@example.com"]) == 0
+    assert main(["erase", str(runs), "old"]) == 0
+    with Jobs(runs) as jobs:
+        assert jobs.job("kept") is not None
+        assert [jobs.job(name) for name in ("mail to anna@example.com", "old")] == [None, None]
+        assert verify_ledger(jobs.ledger).right
+    if isinstance(runs, Path):
+        assert not any(b"anna@" in each.read_bytes() for each in runs.parent.iterdir())
+
+
 def test_urgent_runs_come_first_and_limits_hold(tmp_path: Path) -> None:
     """Runs begin by their priority, and no more at a time than all workers may together."""
     model = Asked()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -143,6 +144,12 @@ class Jobs:
             for run_id in run_ids:
                 self._client.delete_workflows([each.workflow_id for each in self._workflows(run_id)])
 
+        url = queues_of(self.ledger)[0]
+        if (file := url.removeprefix("sqlite:///")) != url:  # whose rows are gone, and not what they were written in
+            with explained(self.ledger.path), closing(sqlite3.connect(file)) as connection:
+                connection.execute("vacuum")
+                connection.execute("pragma wal_checkpoint(truncate)").fetchone()
+
     def close(self) -> None:
         """Close the connections."""
         if (client := getattr(self, "_client", None)) is not None:
@@ -197,6 +204,18 @@ class Jobs:
 
     def _newest(self, run_id: str) -> Any:
         return max(self._workflows(run_id), key=number_of, default=None)
+
+
+def forget_queued(ledger: Ledger, run_ids: Iterable[str]) -> None:
+    """Take what the queues beside a ledger know of runs out of them, where there are queues; see `Jobs.forget`."""
+    url, schema = queues_of(ledger)
+    if (file := url.removeprefix("sqlite:///")) != url:
+        there = Path(file).exists()
+    else:
+        there = bool(ledger.file.read("select 1 from pg_namespace where nspname = ?", schema))
+    if there:
+        with Jobs(ledger) as jobs:
+            jobs.forget(run_ids)
 
 
 @contextmanager
