@@ -48,6 +48,9 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Resample(temperature=1.0, times=3),
     Draft(),
     Split(temperature=0.8),
+    Split(way="whole_numbers"),
+    Split(way="places"),
+    Split(temperature=0.8, way="whole_compensation", times=2),
 )
 """The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).
 
@@ -57,7 +60,9 @@ question 41 %. Each of these ways comes once more, with some randomness, the num
 the small steps finer. What is left then are sums that a small model gets wrong in every order and digit by digit, such
 as ``94 + 204``; it finds ``204 + 100`` and ``304 - 6``. Working freely first cured three quarters of what it was tried
 on, for ten times as many tokens, and comes last. What is behind it is for steps of which nothing else may be asked
-again, such as the difference that decides a comparison, where the first reply to it had a slip of its own.
+again, such as the difference that decides a comparison, where the first reply to it had a slip of its own, and formulas
+with decimal places: of 23 sums and products that a 1.5B model got wrong as they stand, it found 13 in whole numbers at
+once, and 8 of the others a digit at a time.
 """
 
 _CUTS: Final = 3

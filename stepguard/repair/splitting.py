@@ -19,19 +19,24 @@ from stepguard.procedure.steps import Step
 from stepguard.repair.date_splitting import days_apart, split_dates
 from stepguard.repair.rewriting import StandIn, leaves_of, rewrite, stand_in
 from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps, digits_of, place_of, product_of, rounded_up
+from stepguard.repair.whole_numbers import split_whole
 
-Way = Literal["digits", "round_numbers", "compensation"]
+Way = Literal["digits", "round_numbers", "compensation", "whole_numbers", "places", "whole_compensation"]
 """How two numbers are taken apart:
 
 * ``digits``: the second number of a sum a digit at a time; ``187 + 24`` as ``187 + 20`` and ``207 + 4``;
 * ``round_numbers``: the shorter number, and where a digit carries or borrows, to the round number first; ``187 + 24``
   as ``187 + 20``, ``207 + 3`` and ``210 + 1``;
 * ``compensation``: a number is rounded up, and what that is too much is put back; ``204 + 94`` as ``204 + 100`` and
-  ``304 - 6``, ``261 - 179`` as ``261 - 200`` and ``61 + 21``, ``7 * 19`` as ``7 * 20``, ``7 * 1`` and ``140 - 7``.
+  ``304 - 6``, ``261 - 179`` as ``261 - 200`` and ``61 + 21``, ``7 * 19`` as ``7 * 20``, ``7 * 1`` and ``140 - 7``;
+* ``whole_numbers``: without decimal places; ``239.92 - 4.95`` as ``23992 - 495`` (`stepguard.repair.whole_numbers`);
+* ``places``: so, and the numbers of every operation a digit at a time;
+* ``whole_compensation``: so, but what is added or taken off is rounded up, and what that is too much put back; products
+  from the last digit.
 
-Of several operations the last two take the numbers of products apart; ``compensation`` also rounds the number up that
-the last one adds or takes off, and multiplies by its digits. Where the value has to be rounded, that is a small step of
-its own: small models calculate well and round well, but seldom at once.
+Of several operations ``round_numbers`` and ``compensation`` take the numbers of products apart; the latter also rounds
+the number up that the last one adds or takes off, and multiplies by its digits. Where the value has to be rounded, that
+is a small step of its own: small models calculate well and round well, but seldom at once.
 """
 
 
@@ -50,6 +55,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         way: see `Way`. Of two numbers that are multiplied one is taken a digit at a time: the other stands first with
             ``digits``, second with ``round_numbers``.
     """
+    if way in ("whole_numbers", "places", "whole_compensation"):
+        return split_whole(step, values, by_places=way != "whole_numbers", turned=way == "whole_compensation")
     tree = step.expression or step.exact
     joined = isinstance(tree, Logic | Not)
     if step.expression is None and not joined:
@@ -166,10 +173,7 @@ def _by_digits(left: Exact, sign: str, right: Exact, parts: SmallSteps, *, to_ro
     pieces = list(digits_of(right))
     if to_round_numbers:
         pieces = list(_to_round_numbers(left, pieces, 1 if sign == "+" else -1))
-    result = left + right if sign == "+" else left - right
-    if not 2 <= len(pieces) <= MAX_PARTS or result in pieces:
-        return None
-    return parts.sum_of([Number(left), *map(Number, pieces)], sign)
+    return parts.in_pieces(Number(left), [(sign, piece) for piece in pieces])
 
 
 def _compensated(left: Exact, sign: str, right: Exact, parts: SmallSteps) -> Expression | None:
