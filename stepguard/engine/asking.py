@@ -68,6 +68,7 @@ class Asker:
         if stand_in is not None:  # the values of the step itself stand in its steps
             part_values = parts(stand_in)
             steps = stand_in.behind(part_values)
+            steps = steps[:1] if rung.wording == "question" else steps
             read = {name: values[name] for step in steps for name in step.reads if name in values}
             values = {**read, **dict(stand_in.given), **part_values}
         if rung.draft:

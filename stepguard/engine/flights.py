@@ -55,7 +55,7 @@ class Flight:
     @property
     def questions(self) -> tuple[Step, ...]:
         """The steps that the model is asked."""
-        return self.segment.steps if self.stand_in is None else self.stand_in.behind(self.parts)
+        return self.segment.steps if self.stand_in is None or self.request is None else self.request.steps
 
     @property
     def calls(self) -> int:

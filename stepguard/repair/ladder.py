@@ -51,6 +51,7 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Split(way="whole_numbers"),
     Split(way="places"),
     Split(temperature=0.8, way="whole_compensation", times=2),
+    Split(way="whole_compensation", wording="question"),
 )
 """The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).
 
@@ -62,7 +63,7 @@ as ``94 + 204``; it finds ``204 + 100`` and ``304 - 6``. Working freely first cu
 on, for ten times as many tokens, and comes last. What is behind it is for steps of which nothing else may be asked
 again, such as the difference that decides a comparison, where the first reply to it had a slip of its own, and formulas
 with decimal places: of 23 sums and products that a 1.5B model got wrong as they stand, it found 13 in whole numbers at
-once, and 8 of the others a digit at a time.
+once, and 8 of the others a digit at a time. It rounds 215.997 to 215.99 in a step, and rightly in a plain question.
 """
 
 _CUTS: Final = 3

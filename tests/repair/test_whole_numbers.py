@@ -10,7 +10,7 @@ from tables import all_rows
 
 from stepguard import Guard, Ladder, Procedure
 from stepguard.repair.ladder import DEFAULT_RUNGS
-from stepguard.repair.rungs import Rung, Split
+from stepguard.repair.rungs import Split
 from stepguard.repair.splitting import Way, split
 from stepguard.testing import ScriptedBackend
 
@@ -100,9 +100,8 @@ def test_nothing_wrong_in_whole_numbers_is_accepted(replies: tuple[dict[str, str
 
 def test_whole_numbers_come_when_every_other_way_has_failed() -> None:
     """What the other ways cure is asked as it was; these cure what a model rounds where it stands."""
-    ways = [rung.way if isinstance(rung, Split) else None for rung in DEFAULT_RUNGS]
-    assert ways[-3:] == ["whole_numbers", "places", "whole_compensation"]
-    last: list[Rung] = [rung for rung in DEFAULT_RUNGS[-3:] if isinstance(rung, Split)]
+    last = [rung for rung in DEFAULT_RUNGS[-4:] if isinstance(rung, Split)]
+    assert [rung.way for rung in last] == ["whole_numbers", "places", "whole_compensation", "whole_compensation"]
     stuck = {"p1": "26317 * 7 = 184219", "p2": "184219 - 4950 = 180269"}
     small = ["7 * 20000 = 140000", "7 * 6000 = 42000", "7 * 300 = 2100", "7 * 10 = 70", "7 * 7 = 49"]
     small += ["140000 + 42000 = 182000", "182000 + 2100 = 184100", "184100 + 70 = 184170", "184170 + 49 = 184219"]
@@ -111,3 +110,15 @@ def test_whole_numbers_come_when_every_other_way_has_failed() -> None:
     with ScriptedBackend(WRONG, stuck, {"p2": stuck["p2"]}, by_places, {"t1": "179.27"}) as model:
         result = Guard(model, repair=Ladder(last)).run(REFUND, DOLLARS)
     assert (result.status, str(result.answer)) == ("verified", "179.27")
+
+
+def test_small_steps_are_asked_as_plain_questions_one_by_one() -> None:
+    """Each in a call of its own, as a question holds one step; what is verified is not asked again."""
+    ladder = Ladder([Split(way="whole_numbers"), Split(way="whole_numbers", wording="question")])
+    replies = [{"p1": "26317 * 7 = 184229", "p2": "184229 - 4950 = 179279"}, {"p1": "26317 * 7 = 184219"}]
+    with ScriptedBackend(WRONG, *replies, {"p2": "184219 - 4950 = 179269"}, {"t1": "179.27"}) as model:
+        result = Guard(model, repair=ladder).run(REFUND, DOLLARS)
+    assert (result.status, str(result.answer)) == ("verified", "179.27")
+    assert [[step.id for step in request.steps] for request in model.requests[2:]] == [["p1"], ["p2"], ["t1"]]
+    assert asked(model)[2].startswith("Multiply 26317 by 7.")
+    assert asked(model)[4].startswith("How much is 179.269? Give the result in USD, rounded to 2 decimal places.")
