@@ -14,11 +14,20 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
-from stepguard.language.retraction import doubted_before, find_retractions, without_zeros
+from stepguard.language.mentioned import Mentions
+from stepguard.language.retraction import doubted_before, find_retractions
 from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
 from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
-MARKUP: Final = lazy_pattern(r"<\|[^<>|\n]{1,60}\|>(?:assistant\b)?|</?[A-Za-z][^<>\n]{0,99}>|\\[A-Za-z]{1,20}|\0")
+MARKUP: Final = lazy_pattern(
+    r"<\|/?(?:(?:im|turn|message|header|begin|start|end|eot|eom|eos|bos|assistant|text|channel|return|final|fim|pad|sep"
+    r"|header|id|of|sentence)[_\u2581]?)+\|>(?:assistant\b)?|</?(?:s|p|br|hr|b|i|u|em|strong|code|pre|div|span|small|center|h[1-6]"
+    r"|[uo]l|li|d[ldt]|table|t(?:able|head|body|foot|r|h|d)|sub|sup|section|article|details|summary|html|body|font|think"
+    r"|(?:final_?)?answer|result|response|reply|output|json|steps?|assistant|solution|object|end_of_turn|eos)\b[^<>\n]{0,99}>"
+    r"|<https?://[^\s<>]{1,200}>"
+    r"|\\[A-Za-z]{1,20}|\0",
+    re.IGNORECASE,
+)
 """Marks of turns, of HTML and of LaTeX."""
 _CALLED: Final = lazy_pattern(
     r"\b(?:it|this|that|which|these|those|(?:the|this|that|my) (?:value|result|answer|number|claim|figure|step|line)"
@@ -55,7 +64,7 @@ _PAST: Final = lazy_pattern(
 )
 """A past tense that only tells how a claim was worked out."""
 _PLANNED: Final = lazy_pattern(
-    r"\b(?:we|i|let us|let['\u2019]s|let me)(?:['\u2019]ll| will)? (?:now )?(?:need|take|took|call|know"
+    r"\b(?:we|i|let us|let['\u2019]s|let me)(?:['\u2019]ll| will)? (?:now )?(?:need|take|took|call|know(?! if)"
     r"|write|read|see)\b|\bmore (?:steps?|operations?|calculations?)\b"
     r"|\b(?:values?|results?) (?:from before|(?:of|from) (?:an |the )?(?:earlier|previous|preceding) (?:step|line)s?)\b"
     r"|\b(?:see|as (?:shown|computed|calculated|described|given|stated|noted|explained|derived|listed|defined"
@@ -63,14 +72,6 @@ _PLANNED: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """What a writer does with a claim, or says of how it was worked out."""
-_OFFERED: Final = lazy_pattern(
-    r"\blet me know if you(?:['\u2019]d| would| will)? (?:need|want|have|like|require)(?: (?:any|some|more|further"
-    r"|other|additional|to see))*(?: (?:anything|something|help|assistance|questions?|details?|explanations?"
-    r"|clarifications?|information))?(?: else| more| further)?"
-    r"(?: with (?:this|that|it|anything(?: else)?))?(?=[.!]?\s*\Z)",
-    re.IGNORECASE,
-)
-"""An offer of more help at the end of a sentence, with nothing said of what stands before it."""
 _CHECKED: Final = lazy_pattern(
     r"\A\W*(?:(?:verification|check|proof)(?=:)|(?:let me )?double-check(?:ing|ed)?(?=:)|(?:all )?correct[.!]?\s*\Z"
     r"|(?:(?:(?:all|both|each|every) )?(?:of )?(?:the )?(?:\w+ )?(?:steps?|values?|checks?|results?|arithmetic)"
@@ -85,23 +86,9 @@ _EQUATION: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _NUMBER: Final = lazy_pattern(
-    r"[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|dozen)\b", re.IGNORECASE
-)
-_CLAUSE: Final = lazy_pattern(r"[,;]\s|\n|\band\b", re.IGNORECASE)
-_STATES: Final = lazy_pattern(
-    r"[:=\u2248\u2192\u21d2\u279c]+>?|->|(?<=\s)(?:is|was|equals|gives|makes|yields|becomes|ist|ergibt|betr\u00e4gt|vaut|donne"
-    r"|fait|es)(?=\s)",
+    r"(?<!\w)[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|dozen)\b",
     re.IGNORECASE,
 )
-_STATED: Final = lazy_pattern(
-    r"[-+$(*_`\"'\s]{0,9}([0-9][0-9.,]*)(?!\w|\s?[-+*/\u00d7\u00f7^%]|\s(?:more|less|fewer|times|plus|minus|percent|of|to)\b)"
-)
-_RESULTS: Final = frozenset((
-    "answer", "result", "solution", "output", "total", "antwort", "ergebnis", "l\u00f6sung", "r\u00e9ponse",
-    "r\u00e9sultat", "respuesta", "resultado",
-))  # fmt: skip
-"""What a writer calls the last value of several."""
-_NAME: Final = lazy_pattern(r"(?<!\w)(\w+)[*_`\"')\s]{0,5}\Z")
 _IT_IS: Final = lazy_pattern(r"\W*(?:in fact,? )?it(?:['\u2019]s| is| was)\b", re.IGNORECASE)
 _NOT_SO: Final = lazy_pattern(r"\bnot [-$(]{0,2}[0-9]", re.IGNORECASE)
 _ACTORS: Final = frozenset(("he", "she", "they", "his", "her", "their", "if", "as"))
@@ -150,7 +137,7 @@ def unread_behind(
     *,
     prose: bool = False,
     followed: bool = False,
-    names: frozenset[str] = frozenset(),
+    mentions: Mentions | None = None,
 ) -> str:
     """The first words behind a claim that are not understood; empty where all are, or tell of something else.
 
@@ -160,10 +147,10 @@ def unread_behind(
         claim: the claim as it was written, for its numbers.
         prose: whether the clause of the claim may go on with anything that does not deny or report it.
         followed: whether another claim, which headings may be about, stands behind it.
-        names: what the claim gives values to; none of them has another one behind it.
+        mentions: the numbers that may be mentioned, where the claim is a whole object.
     """
-    reader = _Following(understanding, _DIGITS.findall(claim), names)
-    if names:  # no sentence goes on behind an object
+    reader = _Following(understanding, _DIGITS.findall(claim), mentions)
+    if mentions is not None:  # no sentence goes on behind an object
         return reader.unread_sentences(behind, followed=followed)
     behind = _DECIDED.sub(" ", behind)
     end = _CLAUSE_END.match(behind) or SENTENCE_END.search(behind)
@@ -174,10 +161,9 @@ def unread_behind(
 class _Following:
     """Reads what follows one claim, of which it knows the numbers."""
 
-    def __init__(self, understanding: Understanding, numbers: list[str], names: frozenset[str]) -> None:
+    def __init__(self, understanding: Understanding, numbers: list[str], mentions: Mentions | None) -> None:
         self._understanding = understanding
-        self._named = frozenset({*names, *_RESULTS} if names else ())
-        self._plain = frozenset(map(without_zeros, numbers if names else ()))
+        self._mentions = mentions
         self._numbers = frozenset(numbers)
         self._value = numbers[-1] if numbers else ""
 
@@ -231,6 +217,8 @@ class _Following:
     def unread_sentences(self, behind: str, *, followed: bool) -> str:
         """The first sentence that is neither understood nor about something else."""
         for sentence, last in _sentences(MARKUP.sub(" ", behind)):
+            if self._mentions is not None and self._mentions.contradicted(sentence):
+                return sentence.strip()
             if not WORD.search(sentence):
                 if SIGN.search(sentence) or self._corrects(sentence) or sentence.strip(" \t\n()[]*_") == "!":
                     return sentence.strip()
@@ -250,7 +238,7 @@ class _Following:
         return ""
 
     def _unread(self, text: str) -> bool:
-        own = _PLANNED.sub(" ", _OFFERED.sub(" ", _PAST.sub("", text)))
+        own = _PLANNED.sub(" ", _PAST.sub("", text))
         return self._dates(text) or bool(self._understanding.unread(own, REMARKS, behind=True))
 
     def _dates(self, text: str) -> bool:
@@ -262,8 +250,6 @@ class _Following:
         denied = (number.strip("-+$(.,") for found in _DENIED.findall(sentence) for number in found)
         if any(number in self._numbers for number in denied):
             return True
-        if self._gives_another(sentence):
-            return True
         if (equation := _EQUATION.search(sentence)) is not None:
             front = sentence[: equation.start()]
             rights = not RIGHTING.isdisjoint(_words(sentence)) or _IT_IS.match(front) is not None
@@ -273,17 +259,6 @@ class _Following:
             number = (found["is"] or found["to"]).strip("-+$(.,")
             if number not in self._numbers and not self._names_another(found["name"] or ""):
                 return True
-        return False
-
-    def _gives_another(self, sentence: str) -> bool:
-        """Whether a sentence gives something that the claim names a value which is not in it: ``b = 6 + 6 = 12``."""
-        for clause in _CLAUSE.split(sentence) if self._named else ():
-            *sides, last = _STATES.split(clause)
-            stated = _STATED.match(last)
-            if stated is not None and without_zeros(stated[1].rstrip(".,")) not in self._plain:
-                ends = (_NAME.search(side) for side in sides)
-                if any(end is not None and not self._named.isdisjoint((end[1], end[1].lower())) for end in ends):
-                    return True
         return False
 
     def _names_another(self, label: str) -> bool:

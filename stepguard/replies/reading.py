@@ -13,7 +13,7 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -26,7 +26,7 @@ from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.language.understanding import Understanding
 from stepguard.replies.partial import complete_entries, is_runaway
-from stepguard.replies.text import NoObject, SearchResult, find_object, one_of_all
+from stepguard.replies.text import NoObject, SearchResult, WantedObject, find_object, one_of_all
 from stepguard.replies.thinking import Unclosed, without_thinking
 
 if TYPE_CHECKING:
@@ -97,11 +97,12 @@ def read_reply(
         reading = _unfinished(completion, steps, reply_format, values)
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
-    found = _document(
-        completion,
-        [step.id for step in steps],
+    wanted = WantedObject(
+        tuple(step.id for step in steps),
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
+        values,
     )
+    found = _document(completion, wanted)
     if isinstance(found, Deviation):
         return Reading((), (found,), found)
     return _claims(found, steps, reply_format)
@@ -208,9 +209,7 @@ def _nested_repeat(field: object) -> str | None:
     return None
 
 
-def _document(
-    completion: Completion, ids: list[str], understanding: Callable[[], Understanding]
-) -> JsonObject | Deviation:
+def _document(completion: Completion, wanted: WantedObject) -> JsonObject | Deviation:
     """The one object in a completion that answers the steps, or why there is none."""
     finish = plain_reason(completion.finish_reason)
     if completion.refusal and completion.refusal.strip():
@@ -222,16 +221,14 @@ def _document(
             return Deviation("malformed", None, f"it calls the tool {shorten(call.name)!r}; the tool is {TOOL_NAME!r}")
     cut = finish in CUT
     thought = len(completion.reasoning or "")
-    content = find_object(completion.text or "", ids, understanding, cut=cut, thought=thought)
+    content = find_object(completion.text or "", wanted, cut=cut, thought=thought)
     if not completion.tool_calls and not cut:
-        _refuse_unread_call(completion, content, ids)
+        _refuse_unread_call(completion, content, wanted.ids)
     if not completion.tool_calls:
         return content.deviation if isinstance(content, NoObject) else content
     # Words beside a tool call may hold no answer, but not another one.
     found: list[SearchResult] = [] if isinstance(content, NoObject) else [content]
-    found += [
-        find_object(call.arguments, ids, understanding, cut=cut, thought=thought) for call in completion.tool_calls
-    ]
+    found += [find_object(call.arguments, wanted, cut=cut, thought=thought) for call in completion.tool_calls]
     answers: list[JsonObject] = []
     for each in found:
         if isinstance(each, Deviation | NoObject):
@@ -240,7 +237,7 @@ def _document(
     return one_of_all(answers)
 
 
-def _refuse_unread_call(completion: Completion, content: SearchResult, ids: list[str]) -> None:
+def _refuse_unread_call(completion: Completion, content: SearchResult, ids: Sequence[str]) -> None:
     """Raise where the answer is a tool call that the server should have read, and did not.
 
     Raises:

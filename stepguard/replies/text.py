@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.following import MARKUP, unread_behind
+from stepguard.language.mentioned import Mentions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding
+from stepguard.language.values import Value, show_value
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
 MAX_REPLY: Final = 2_000_000
@@ -25,6 +27,7 @@ _MAX_GROUPS: Final = 1000  # each may be parsed to the end of the reply
 
 # Where JSON, or something that was meant as JSON, begins; other braces belong to prose.
 _GROUP = lazy_pattern(r"""\{(?=[{\[]|\s*(?:\\?["'}/]|[\w-]{1,99}\s{0,9}:))|\[(?=\s*[\[{"])""")
+_STRUCTURE = lazy_pattern(r"[\"'{}\[\]\\_]")
 _INTERESTING = lazy_pattern(r"[\"{}\[\]]")
 # Possessive, or a string without an end is tried at every length.
 _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
@@ -41,6 +44,21 @@ class NoObject:
     deviation: Deviation
 
 
+@dataclass(frozen=True, slots=True)
+class WantedObject:
+    """What a text is to answer.
+
+    Attributes:
+        ids: the steps.
+        understood: what is understood around an answer; called where something stands there.
+        read: the values that the steps read.
+    """
+
+    ids: tuple[str, ...]
+    understood: Callable[[], Understanding]
+    read: Mapping[str, Value]
+
+
 SearchResult = JsonObject | Deviation | NoObject
 
 
@@ -51,13 +69,13 @@ def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
     return Deviation("malformed", None, "the reply holds several answers that differ")
 
 
-def find_object(
-    text: str, ids: list[str], understanding: Callable[[], Understanding], *, cut: bool, thought: int
-) -> SearchResult:
+def find_object(text: str, wanted: WantedObject, *, cut: bool, thought: int) -> SearchResult:
     """The one object in a text that answers the steps, or why there is none.
 
     Args:
-        understanding: what is understood around an answer; called where something stands there.
+        text: what was said.
+        wanted: what was asked.
+        cut: whether it was cut off.
         thought: how many characters of reasoning came apart from it.
     """
     body = text.strip().lstrip("\ufeff").strip()
@@ -80,7 +98,7 @@ def find_object(
         return Deviation("malformed", None, why)
     if not spoken.strip("\0 \t\r\n"):
         return NoObject(Deviation("empty", None, f"the content is empty{_thoughts(thought + len(body))}"))
-    return _search(spoken, ids, understanding)
+    return _search(spoken, wanted)
 
 
 def _cut_off(body: str, reason: str) -> SearchResult:
@@ -107,8 +125,8 @@ def _inside_fence(body: str) -> str | None:
     return body[opening.end() : -len(opening[1])].strip()
 
 
-def _search(spoken: str, ids: list[str], understanding: Callable[[], Understanding]) -> SearchResult:
-    asked = frozenset(ids)
+def _search(spoken: str, wanted: WantedObject) -> SearchResult:
+    asked = frozenset(wanted.ids)
     full: list[JsonObject] = []
     partial: list[JsonObject] = []
     spans: list[tuple[int, int]] = []
@@ -143,8 +161,14 @@ def _search(spoken: str, ids: list[str], understanding: Callable[[], Understandi
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
-        taken_back = _taken_back(_blanked(spoken, others), spans, understanding(), asked)
-        if isinstance(answer, JsonObject) and taken_back is not None:
+        if isinstance(answer, Deviation):
+            return answer
+        read = {name: show_value(value) for name, value in wanted.read.items()}
+        mentions = Mentions.of({key: str(answer[key]) for key in wanted.ids if key in answer}, read)
+        understanding = wanted.understood()
+        strange = (spoken[a:b] for a, b in others if _is_strange(spoken[a:b], understanding, mentions))
+        taken_back = next(strange, None) or _taken_back(_blanked(spoken, others), spans, understanding, mentions)
+        if taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
         return answer
@@ -165,8 +189,14 @@ def _blanked(text: str, spans: list[tuple[int, int]]) -> str:
     return "".join((*pieces, text[at:]))
 
 
+def _is_strange(other: str, understanding: Understanding, mentions: Mentions) -> bool:
+    """Whether the words of another object are not understood, or it gives a value that is not the answer's."""
+    words = _STRUCTURE.sub(" ", MARKUP.sub(" ", other))
+    return bool(understanding.unread(words, behind=True)) or mentions.misstated(words)
+
+
 def _taken_back(
-    spoken: str, spans: list[tuple[int, int]], understanding: Understanding, asked: frozenset[str]
+    spoken: str, spans: list[tuple[int, int]], understanding: Understanding, mentions: Mentions
 ) -> str | None:
     """The words around the answers that strike one out, take it back or are not understood; None if there are none."""
     pieces: list[str] = []
@@ -177,7 +207,9 @@ def _taken_back(
         front = spoken[end:start]
         words = MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
         line = words.strip("\0 \t\r\n").rpartition("\n")[2]
-        if line[-1:] in ("#", ";", "%") or (line := understanding.unread_before(line)):
+        if line[-1:] in ("#", ";", "%") or mentions.misstated(line):
+            return line
+        if line := understanding.unread_before(line):
             return line
         pieces += (front, "x" * (behind - start))
         end = behind
@@ -189,7 +221,7 @@ def _taken_back(
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
     given = " ".join(spoken[start:behind] for start, behind in spans)
-    return unread_behind(understanding, rest[end:], given, names=asked) or None
+    return unread_behind(understanding, rest[end:], given, mentions=mentions) or None
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

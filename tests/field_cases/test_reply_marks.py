@@ -252,7 +252,7 @@ def test_an_answer_that_is_struck_or_denied_is_not_given(around: str) -> None:
     [
         *("Here is the JSON, not markdown:\n{}", "~~~json\n{}\n~~~", "I did not skip a step. Result:\n{}"),
         *("Sure! ```json\n{}\n``` Let me know if you need more.", "I first got 41, which was wrong. Now:\n{}"),
-        *("{}\nThere is nothing wrong with it.", "{}\nPlease wait for the next step.", "~50 tokens: {} ~20 ms"),
+        *("{}\nThere is nothing wrong with it.", "{}\nPlease wait for the next step.", "~50 tokens: {}"),
         *(
             *("Sorry for the delay: {}", "{}\nSorry for the delay.", "{}\nNothing is wrong."),
             *("As in the example, my answer:\n{}", "In the requested format:\n{}", "I filled in the template:\n{}"),

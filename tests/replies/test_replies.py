@@ -40,7 +40,7 @@ ACCEPTED = [
     Case("a smile in prose", f"Done :-{{ {GOOD}"),
     Case("LaTeX in prose", rf"So \frac{{1}}{{2}} and {{{{x}}}} hold. {GOOD}"),
     Case("interval in prose", f"For x in [0, 10) we have {GOOD}"),
-    Case("foreign broken object in prose", f'I write {{"key": value}} now: {GOOD}'),
+    Case("foreign broken object in prose", f'I write {{"step": value}} now: {GOOD}'),
     Case("foreign object in prose", f'Given {{"x": 1}}: {GOOD}'),
     Case("list of one", f"[{GOOD}]"),
     Case("closed thinking", f"<think>2*3=6 then {OTHER}</think>{GOOD}"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from reply_harness import GOOD, OTHER, kinds, read, values
+from reply_harness import FORMAT, GOOD, OTHER, kinds, read, values
 from tables import all_rows
 
-from stepguard.backends.base import ToolCall
-from stepguard.replies.reading import TOOL_NAME
+from stepguard.backends.base import Completion, ToolCall
+from stepguard.procedure.steps import Step
+from stepguard.replies.reading import TOOL_NAME, read_reply
 
 FIRST = '{"a": "2 * 3 = 6"}'
 FALSE_FIRST = '{"a": "2 * 3 = 9"}'
@@ -116,6 +117,61 @@ def test_doubts_behind_an_object_take_it_back(words: str) -> None:
 
 
 @all_rows(
+    "words",
+    [
+        *("Check: 2 * 3 = 7", "Verification: 10 - 4 = 7", "6 -> 7", "A second run gave 12.", "Add 1 to each."),
+        *("The final answer is twelve.", "Final answer: six", "Total: twenty-one", "Here x is 5.", "Note: a uses 8."),
+        *("a and b are swapped.", "Multiply all by 100 for cents.", "\u7b54\u6848\u662f12", "It is for 9 people."),
+    ],
+)
+def test_another_number_behind_an_object_takes_it_back(words: str) -> None:
+    """In digits or in words: only numbers of the answer, and counts of steps and decimals, are understood there."""
+    assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
+
+
+@all_rows(
+    "words",
+    [
+        "Check: 10 - 4 = 6",
+        "Both steps are done.",
+        "I used 2 steps.",
+        "The answer is ten.",
+        "1. 2 * 3 = 6\n2. 6 + 4 = 10",
+    ],
+)
+def test_numbers_of_the_answer_and_counts_of_steps_are_understood(words: str) -> None:
+    """The other side, so that explanations cost no second call."""
+    assert values(read(f"{GOOD}\n{words}")) == ["6", "10"]
+
+
+@all_rows("other", ['{"confidence": 0.1}', '{"error": true}', '{"status": "draft"}', '{"x": 5}', "{'guess': 1}"])
+def test_another_object_is_read_as_the_words_around_an_answer_are(other: str) -> None:
+    """What it says of the answer counts, on either side, and a value that is another for what the step reads."""
+    step = Step("t", "x + 1")
+    given = {"x": 6}
+    for text in (f'{{"t": "6 + 1 = 7"}}\n{other}', f'{other}\n{{"t": "6 + 1 = 7"}}'):
+        assert kinds(read_reply(Completion(text), [step], FORMAT, given)) == [("self_correction", None)]
+    for front in ("For x = 5:", "With x: 5", "Not 7:"):
+        reading = read_reply(Completion(f'{front}\n{{"t": "6 + 1 = 7"}}'), [step], FORMAT, given)
+        assert kinds(reading) == [("self_correction", None)]
+    reading = read_reply(Completion('For x = 6:\n{"t": "6 + 1 = 7"}\nSo x is 6.\n{"x": 6}'), [step], FORMAT, given)
+    assert values(reading) == ["7"]
+
+
+@all_rows(
+    "words",
+    [
+        *("Feel free to ask why these are wrong.", "Please wait for the real answer.", "<draft/>"),
+        *("Would you like me to continue with the real numbers?", "Sorry for the errors in it."),
+        *("Is there anything else wrong?", "There are no right steps.", "It is in the wrong format."),
+    ],
+)
+def test_a_pleasantry_is_understood_only_as_far_as_all_of_it_is(words: str) -> None:
+    """What goes on behind the usual words of one, and marks that are no markup, are not."""
+    assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
+
+
+@all_rows(
     "front", ["b", "So b", "**b**", "Result", "The final answer", "Das Ergebnis", "La respuesta", "a is 6, and b"]
 )
 @all_rows("sign", [" =", ":", " is", " ist", " ergibt", " vaut", " ->"])
@@ -163,10 +219,9 @@ def test_several_objects(text: str, claimed: list[str], found: list[tuple[str, s
         *((f"{{'x': 1}} {GOOD}", ["6", "10"]), (f"{{'x': 1}} {{'y': 2}} {GOOD}", ["6", "10"])),
         *((f'{{"x": "}}", y}} {GOOD}', ["6", "10"]), (f'{{"x": "\\"}}", y}} {GOOD}', ["6", "10"])),
         *((f'{{"x": [{{"y": 1}}, {{}}], z}} {GOOD}', ["6", "10"]), (f'{{"x": {{"y": z}}, "a": 1}} {GOOD}', [])),
-        *((f'{{"x": nothing, "{{": 1}} {GOOD}', ["6", "10"]), (f'{{"x": "never closed {GOOD}', [])),
-        *((f'{{"x": nothing {GOOD}', []), (f'{{"x": nothing, a: 3}} {GOOD}', [])),
-        *((f"{{'x': nothing, 'a': 3}} {GOOD}", []), (f'{{"x": nothing, "aa": 3}} {GOOD}', ["6", "10"])),
-        *((f'{{"x": nothing, "a_": 3, "_a": 4}} {GOOD}', ["6", "10"]), (f'{{"x": nothing, "a"    : 3}} {GOOD}', [])),
+        *((f'{{"x": so, "{{": 1}} {GOOD}', ["6", "10"]), (f'{{"x": "never closed {GOOD}', [])),
+        *((f'{{"x": so {GOOD}', []), (f'{{"x": so, a: 3}} {GOOD}', []), (f"{{'x': so, 'a': 3}} {GOOD}", [])),
+        *((f'{{"x": so, "y_": 3, "_z": 4}} {GOOD}', ["6", "10"]), (f'{{"x": so, "a"    : 3}} {GOOD}', [])),
     ],
 )
 def test_a_broken_object_in_front(text: str, claimed: list[str]) -> None:
@@ -179,8 +234,8 @@ def test_a_broken_object_in_front(text: str, claimed: list[str]) -> None:
 @pytest.mark.parametrize(
     ("text", "steps_named"),
     [
-        *(('{"x": nothing}', "not valid JSON"), ('{"x": nothing', "not closed"), ('{"x": 1', "not closed")),
-        ('{"x": nothing} {"y": 1', "not valid JSON"),
+        *(('{"x": so}', "not valid JSON"), ('{"x": so', "not closed"), ('{"x": 1', "not closed")),
+        ('{"x": so} {"y": 1', "not valid JSON"),
     ],
 )
 def test_a_reply_of_broken_objects_says_so(text: str, steps_named: str) -> None:
@@ -223,7 +278,7 @@ def test_a_tool_call_beside_content(
         *(f"<think>a</think>{GOOD}<think>b</think>", f"a</think>b</think>{GOOD}"),
         *(f"<think>a<think>b</think>c</think>{GOOD}", f"<think> \n <think>b</think>{GOOD}"),
         *(f"<think>a</think><think><think>b</think>{GOOD}", f'<think>{{"x": "</think>{GOOD}'),
-        *(f'{OTHER[:-1]}, "x": {{</think>{GOOD}', f'{{"q": "<think>"}} {GOOD}', f'{{"q": "</think>"}} {GOOD}'),
+        *(f'{OTHER[:-1]}, "x": {{</think>{GOOD}', f'{{"x": "<think>"}} {GOOD}', f'{{"x": "</think>"}} {GOOD}'),
         *(f"<think>{OTHER}<|channel|>final<|message|>{GOOD}", f"{OTHER}<|channel|>final<|message|>{GOOD}"),
         f"<think>a<think>{OTHER}<|channel|>final<|message|>{GOOD}",
         f"{GOOD}<think>a</think> <think>{OTHER}</think>",

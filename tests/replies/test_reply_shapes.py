@@ -28,7 +28,7 @@ def only(reading: Reading) -> tuple[str, str]:
 @pytest.mark.parametrize(
     "text",
     [
-        pytest.param(f'a: see {{"key": value}}. {GOOD}', id="a label before a foreign broken object"),
+        pytest.param(f'a: see {{"step": value}}. {GOOD}', id="a label before a foreign broken object"),
         pytest.param(f"{OTHER}<think>x</think>y</think>{GOOD}", id="a block inside swallowed thinking"),
         pytest.param(f'<think>{{"t": "</think>"}}{GOOD}', id="thinking ends at a closing tag between quotes too"),
         pytest.param(f'{GOOD} So {{"a": "2 * 3 = 6"}}.', id="a part again, the same"),

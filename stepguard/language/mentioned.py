@@ -1,0 +1,107 @@
+"""Numbers in what a writer says around an answer: its own, counts of steps, lines and decimals, and foreign ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.core.patterns import lazy_pattern
+from stepguard.language.retraction import without_zeros
+
+_SMALL: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_WORDED: Final = lazy_pattern(
+    rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_SMALL[1:10])}))?|({'|'.join(_SMALL[2:])}))\b", re.IGNORECASE
+)
+_DIGITS: Final = lazy_pattern(r"(?<![A-Za-z0-9_.])[0-9][0-9.,]*")
+_COUNTS: Final = lazy_pattern(
+    r"^[\s#>*_(-]*[0-9]{1,3}[.):](?=\s)"
+    r"|\b(?:steps?|lines?|parts?|rules?|items?|no\.|number) [0-9]{1,3}"
+    r"(?:(?:,| and|, and| to| through|-|\u2013) ?[0-9]{1,3})*(?![.,]?[0-9])"
+    r"|\b[0-9]{1,3}(?= (?:\w+ )?(?:decimals?|places|digits|steps?|lines?|parts?|rules?"
+    r"|operations?|calculations?|values?|results?|entries|keys|numbers|variables)\b)",
+    re.IGNORECASE | re.MULTILINE,
+)
+"""What counts the writer's own steps, lines and values, or decimals."""
+_CLAUSE: Final = lazy_pattern(r"[,;]\s|\n|\band\b", re.IGNORECASE)
+_STATES: Final = lazy_pattern(
+    r"[:=\u2248\u2192\u21d2\u279c]+>?|->|(?<=\s)(?:is|was|equals|gives|makes|yields|becomes|ist|ergibt|betr\u00e4gt|vaut|donne"
+    r"|fait|es)(?=\s)",
+    re.IGNORECASE,
+)
+_STATED: Final = lazy_pattern(
+    r"[-+$(*_`\"'\s]{0,9}([0-9][0-9.,]*)(?!\w|\s?[-+*/\u00d7\u00f7^%]|\s(?:more|less|fewer|times|plus|minus|percent|of|to)\b)"
+)
+_DENIED: Final = lazy_pattern(r"\bnot -?([0-9][0-9.,]*)", re.IGNORECASE)
+_NAME: Final = lazy_pattern(r"(?<!\w)(\w+)[*_`\"')\s]{0,5}\Z")
+_RESULTS: Final = (
+    "answer", "result", "solution", "output", "total", "antwort", "ergebnis", "l\u00f6sung", "r\u00e9ponse",
+    "r\u00e9sultat", "respuesta", "resultado",
+)  # fmt: skip
+"""What a writer calls the last value of several."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mentions:
+    """The numbers that may be mentioned beside an answer.
+
+    Attributes:
+        numbers: all of them, as `without_zeros` writes them.
+        values: of names, which number each is.
+    """
+
+    numbers: frozenset[str]
+    values: Mapping[str, str]
+
+    @classmethod
+    def of(cls, answers: Mapping[str, str], read: Mapping[str, str]) -> Mentions:
+        """Those of an answer.
+
+        Args:
+            answers: what it says of each step, as text.
+            read: the values that the steps read, as text.
+        """
+        numbers = {name: list(_numbers(text)) for name, text in (*read.items(), *answers.items())}
+        values = {name: found[-1] for name, found in numbers.items() if found}
+        last = [values[name] for name in answers if name in values][-1:]
+        results = dict.fromkeys(_RESULTS, *last) if last else {}
+        return cls(frozenset(digits for found in numbers.values() for digits in found), results | values)
+
+    def contradicted(self, text: str) -> bool:
+        """Whether a text mentions another number than these, in digits or words, or gives a name another value."""
+        text = _in_digits(text)
+        return any(digits not in self.numbers for digits in _numbers(_COUNTS.sub(" ", text))) or self.misstated(text)
+
+    def misstated(self, text: str) -> bool:
+        """Whether a text gives a name another value than it has, or denies one of the numbers."""
+        text = _in_digits(text)
+        if any(without_zeros(found[1].rstrip(".,")) in self.numbers for found in _DENIED.finditer(text)):
+            return True
+        for clause in _CLAUSE.split(text):
+            *sides, last = _STATES.split(clause.rstrip(" :*_`\n"))
+            stated = _STATED.match(last)
+            for side in sides if stated is not None else ():
+                end = _NAME.search(side)
+                value = None if end is None else self.values.get(end[1], self.values.get(end[1].lower()))
+                if value is not None and stated is not None and without_zeros(stated[1].rstrip(".,")) != value:
+                    return True
+        return False
+
+
+def _numbers(text: str) -> Iterator[str]:
+    return (without_zeros(found[0].rstrip(".,")) for found in _DIGITS.finditer(text))
+
+
+def _in_digits(text: str) -> str:
+    """A text with its number words, up to ninety-nine, as digits."""
+    return _WORDED.sub(lambda found: _digits(found[1], found[2] or found[3]), text)
+
+
+def _digits(tens: str | None, unit: str | None) -> str:
+    ten = 0 if tens is None else 10 * (_TENS.index(tens.lower()) + 2)
+    return str(ten + (0 if unit is None else _SMALL.index(unit.lower())))
