@@ -17,21 +17,24 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self, cast
 
 from stepguard.core.arguments import check_callable, check_instance
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
 from stepguard.guard import Guard
 from stepguard.integrations.fact_judge import FactJudge, JudgedFact
+from stepguard.language.strict_json import JsonNumber
+from stepguard.language.values import show_value
 from stepguard.ledger import Ledger
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.decisions import Decision, FactQuestion, Reason
@@ -123,6 +126,9 @@ class ToolGate:
         if isinstance(policy, PolicyGate) and (facts or options or ledger is not None):
             raise ConfigError("facts and options belong to the gate that is given", option="facts")
         self._tools: Mapping[str, Operation] = operations_of({}, tools)
+        for name, each in self._tools.items():
+            if each.approval:
+                raise ConfigError(f"{name} waits for a yes: say so in the policy, `confirmed by ROLE`", option="tools")
         declared = (policy.policy if isinstance(policy, PolicyGate) else policy).tools
         for option, names in (("tools", tuple(tools)), ("repeatable", tuple(repeatable))):
             for name in names:
@@ -297,6 +303,70 @@ class ToolGate:
             for each in calls
         ]
 
+    def operations(self, *names: str) -> dict[str, Tool]:
+        """The tools for a procedure: each call is judged by the same gate, and one that is refused fails its step.
+
+        ::
+
+            Procedure.parse(text).with_operations(tools=gate.operations("get_order", "refund"))
+
+        Args:
+            names: those that its steps call; all of them where none is given.
+
+        Raises:
+            ConfigError: there is no such tool here.
+        """
+        for name in names:
+            if name not in self._tools:
+                raise ConfigError(f"there is no function for {name}", option="names")
+        return {name: self._step_tool(self._tools[name]) for name in names or self._tools}
+
+    def _step_tool(self, tool: Operation) -> Tool:
+        """A tool whose calls have the key of their step for an identifier."""
+
+        def call(*, idempotency_key: str, **arguments: object) -> object:
+            decision = self.decide(tool.name, _as_an_agent_writes(arguments), id=idempotency_key)
+            if not decision.allowed:
+                return self._known_result(decision)
+            with self.making(decision):
+                value = tool.function(**self._keyword_arguments(decision))
+            self.finished(decision, value)
+            return value
+
+        async def acall(*, idempotency_key: str, **arguments: object) -> object:
+            decision = await self.adecide(tool.name, _as_an_agent_writes(arguments), id=idempotency_key)
+            if not decision.allowed:
+                return self._known_result(decision)
+            with self.making(decision):
+                value = await cast("Awaitable[object]", tool.function(**self._keyword_arguments(decision)))
+            self.finished(decision, value)
+            return value
+
+        made = acall if inspect.iscoroutinefunction(tool.function) else call
+        declared = self.gate.policy.tools[tool.name]
+        needed = inspect.Parameter.empty
+        taken = {each.name: needed if each.value is None else each.value for each in declared.parameters}
+        parameters = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+            for name, default in {**taken, KEY: needed}.items()
+        ]
+        more = [inspect.Parameter(f"{KEY}s", inspect.Parameter.VAR_KEYWORD)] if declared.more else []
+        made.__signature__ = inspect.Signature([*parameters, *more])  # type: ignore[attr-defined]
+        return Tool(made, retries=tool.retries)
+
+    def _known_result(self, decision: Decision) -> object:
+        """What a call gave back that was made already.
+
+        Raises:
+            NothingDone: it was not, and is refused.
+        """
+        recorded = self.gate.recorded(decision)
+        if recorded is None:
+            raise NothingDone(decision.message)
+        with suppress(ValueError):
+            return json.loads(recorded)
+        return recorded
+
     def finished(self, decision: Decision, value: object) -> str:
         """Tell the gate what a call that was let through gave back; the same as text for the model."""
         try:
@@ -361,6 +431,14 @@ class ToolGate:
     def _keyword_arguments(self, decision: Decision) -> dict[str, Any]:
         keyed = self._tools[decision.tool].keyed
         return {**decision.arguments, **({KEY: decision.key} if keyed else {})}
+
+
+def _as_an_agent_writes(arguments: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments of a step as data, with numbers for its numbers."""
+    return {
+        name: JsonNumber(show_value(value)) if isinstance(value, Fraction) else plain_data(value)
+        for name, value in arguments.items()
+    }
 
 
 def _refusal(decision: Decision, words: str, first: str) -> Decision:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+from decimal import Decimal
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from policy_harness import NOW, ORDER, SHOP
 
-from stepguard import Policy
-from stepguard.errors import ConfigError
+from stepguard import Guard, Policy, Procedure
+from stepguard.errors import ConfigError, ProcedureError
 from stepguard.integrations.tool_gate import NothingDone, ToolGate, current_decision
 from stepguard.policy import Decision, FactQuestion
 from stepguard.procedure import Tool
+from stepguard.testing import SimulatedModel
 
 
 class Shop:
@@ -41,6 +43,53 @@ class Shop:
         """A gate before them."""
         tools: dict[str, Any] = {"get_order": self.get_order, "refund": Tool(self.refund)}
         return ToolGate(Policy.parse(SHOP), tools, facts={"customer": "C1"}, clock=lambda: NOW, **options)
+
+
+PROCEDURE = """
+record Order:
+  id: text
+  customer: text
+  paid: number
+  placed: text
+  colour: text
+  refunded: number
+inputs:
+  amount: money(EUR)
+{look}order: Order = tool refund(order="A1", amount=amount)
+answer: order.colour
+"""
+
+
+@pytest.mark.parametrize("use_async", [False, True])
+def test_the_steps_of_a_procedure_are_judged_by_the_same_gate(use_async: bool) -> None:
+    """The order is given, and the rules hold all the same: a step that is refused fails with what is missing."""
+
+    class AsyncShop(Shop):
+        async def refund(self, order: str, amount: float, idempotency_key: str) -> dict[str, Any]:  # type: ignore[override]
+            return super().refund(order, amount, idempotency_key)
+
+    for look, amount, agrees, said in [
+        ("", "20", False, "Call get_order"), ("seen", "20", False, ""), ("seen", "500", False, "No more than"),
+        ("seen", "120", False, "waiting for approval"), ("seen", "120.50", True, ""),
+    ]:  # fmt: skip
+        shop = AsyncShop() if use_async else Shop()
+        gate = shop.gate(confirm=lambda decision, role, agrees=agrees: agrees)
+        line = 'seen: Order = tool get_order(id="A1")\n' if look else ""
+        called = ("get_order", "refund") if look else ("refund",)
+        procedure = Procedure.parse(PROCEDURE.format(look=line)).with_operations(tools=gate.operations(*called))
+        guard, inputs = Guard(SimulatedModel()), {"amount": amount}
+        result = asyncio.run(guard.arun(procedure, inputs)) if use_async else guard.run(procedure, inputs)
+        assert said in str(result.error)
+        assert (result.status == "verified") is (said == "")
+        assert [Decimal(str(paid)) for paid, _ in shop.paid] == ([Decimal(amount)] if said == "" else [])
+        assert len({key for _, key in shop.paid}) == len(shop.paid)
+    wrong = Procedure.parse(PROCEDURE.format(look="").replace("order=", "id="))
+    with pytest.raises(ProcedureError, match="cannot call refund"):
+        wrong.with_operations(tools=shop.gate().operations("refund"))
+    with pytest.raises(ConfigError, match="no function for pay"):
+        shop.gate().operations("pay")
+    with pytest.raises(ConfigError, match="confirmed by"):
+        ToolGate(Policy.parse(SHOP), {"refund": Tool(shop.refund, approval=True)})
 
 
 def test_a_loop_of_ones_own() -> None:
