@@ -6,7 +6,7 @@ import json
 import random
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from family_harness import check_arms, published_of, run_arm
@@ -155,11 +155,11 @@ def _undone(task: Task, step: str) -> float:
 @pytest.mark.parametrize(
     ("domain", "change", "legal"),
     [
-        ("blocksworld", {"block": 0, "on": "hand", "hand": 0}, True),
-        ("blocksworld", {"block": 2, "on": "hand", "hand": 2}, True),  # another legal action than the one asked
-        ("blocksworld", {"block": 1, "on": "hand", "hand": 1}, False),  # it is covered
-        ("blocksworld", {"block": 0, "on": "table", "hand": "nothing"}, False),  # it was not held
-        ("blocksworld", {"block": 0, "on": "hand", "hand": "nothing"}, False),
+        ("blocksworld", {"block": 0, "hand": 0, "place": "hand"}, True),
+        ("blocksworld", {"block": 2, "hand": 2, "place": "hand"}, True),  # another legal action than the one asked
+        ("blocksworld", {"block": 1, "hand": 1, "place": "hand"}, False),  # it is covered
+        ("blocksworld", {"block": 0, "hand": "nothing", "place": "table"}, False),  # it was not held
+        ("blocksworld", {"block": 0, "hand": "nothing", "place": "hand"}, False),
     ],
 )
 def test_legality_alone_lets_another_legal_action_pass(
@@ -172,6 +172,21 @@ def test_legality_alone_lets_another_legal_action_pass(
     plausible = published_of(task).plausible
     assert plausible is not None
     assert plausible("step_1", value, {}) is legal
+
+
+def test_a_form_is_not_judged_where_a_step_before_is_refused(folder: Path) -> None:
+    """Which changes are legal depends on those before: behind a refused one all are asked again."""
+    task = published_named("planbench", folder).task(0)
+
+    def reply(*names: str, **wrong: dict[str, str]) -> dict[str, Any]:
+        right = {name: dict(cast(Record, task.truth[name])) for name in names}
+        return {name: {"work": "", "value": wrong.get(name, right[name])} for name in names}
+
+    steps = list(task.truth)
+    nowhere = {"block": "red", "hand": "nothing", "place": "nowhere"}
+    backend = ScriptedBackend(reply(*steps, step_2=nowhere), *(reply(*steps[at:]) for at in range(1, len(steps))))
+    outcome = run_arm("guard(checker=form)", task, backend)
+    assert (outcome.right, outcome.trace_right) == (True, True)
 
 
 def test_the_authors_prompt_is_asked_and_scored_as_they_do(folder: Path) -> None:

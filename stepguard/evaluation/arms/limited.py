@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import takewhile
 from typing import Final, Protocol
 
 from stepguard.checks import Judgement, judge_claims
@@ -109,7 +110,10 @@ class Limited:
         published = self._task.published
         assert published is not None
         assert published.plausible is not None
-        return value is not None and published.plausible(step.id, value, self._accepted)
+        before = takewhile(lambda each: each.id != step.id, self._task.procedure.steps)
+        if value is None or any(each.id not in self._accepted for each in before):
+            return False  # in which state the step would be taken is not known yet
+        return published.plausible(step.id, value, self._accepted)
 
     def _misworked(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
         """What is wrong with the working, were the result right."""

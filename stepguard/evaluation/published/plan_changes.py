@@ -38,8 +38,10 @@ def ruled_change(domain: str, action: Action) -> Record:
     adds = {fact[0]: fact[1:] for fact in rule.facts(rule.adds, action.objects)}
     if domain == "blocksworld":
         moved = action.objects[0]
-        on = "hand" if "holding" in adds else "table" if "ontable" in adds else adds["on"][1]
-        return Record({"block": moved, "on": on, "hand": adds["holding"][0] if "holding" in adds else "nothing"})
+        held = adds["holding"][0] if "holding" in adds else "nothing"
+        # The hand before the place: a model that says first what it holds no longer names the block it was on.
+        place = "hand" if "holding" in adds else "table" if "ontable" in adds else adds["on"][1]
+        return Record({"block": moved, "hand": held, "place": place})
     if domain == "logistics":
         thing, at = adds.get("in") or adds["at"]
         return Record({"thing": thing, "at": at})
@@ -64,13 +66,13 @@ def change_in_words(domain: str, text: str) -> Record:
     words = text.replace("the ", "").split()
     match domain, words:
         case "blocksworld", ["pick", "up", x, _]:
-            return Record({"block": x, "on": "hand", "hand": x})
+            return Record({"block": x, "hand": x, "place": "hand"})
         case "blocksworld", ["put", "down", x, _]:
-            return Record({"block": x, "on": "table", "hand": "nothing"})
+            return Record({"block": x, "hand": "nothing", "place": "table"})
         case "blocksworld", ["stack", x, "block", "on", "top", "of", y, _]:
-            return Record({"block": x, "on": y, "hand": "nothing"})
+            return Record({"block": x, "hand": "nothing", "place": y})
         case "blocksworld", ["unstack", x, "block", *_]:
-            return Record({"block": x, "on": "hand", "hand": x})
+            return Record({"block": x, "hand": x, "place": "hand"})
         case "logistics", ["load", thing, "into", carrier, *_]:
             return Record({"thing": thing, "at": carrier})
         case "logistics", ["unload", thing, "from", _, "at", place]:
@@ -117,7 +119,7 @@ def _stacked(state: Facts, change: Record) -> Facts:
     """The state of blocks with one of them moved; which blocks are clear follows from where all of them are."""
     places = {fact[1]: fact[2] if fact[0] == "on" else "table" for fact in state if fact[0] in ("on", "ontable")}
     places |= {fact[1]: "hand" for fact in state if fact[0] == "holding"}
-    places[str(change["block"])] = str(change["on"])
+    places[str(change["block"])] = str(change["place"])
     held = str(change["hand"])
     covered = {held, *places.values()}
     facts: set[tuple[str, ...]] = {("handempty",) if held == "nothing" else ("holding", held)}

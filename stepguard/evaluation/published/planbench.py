@@ -1,8 +1,8 @@
 """PlanBench, plan execution: which state is there after these actions? (Valmeekam and others, arXiv 2206.10498)
 
-A step is an action, and asks only what it changes: in the world of blocks the block that moves, what it is on and what
-the hand holds. The whole state is kept by code, which puts the changes together. That is a decomposition, and said to
-be one: the authors ask for the whole final state in one text, and the arm ``authors`` does so in their words.
+A step is an action, and asks only what it changes: in the world of blocks the block that moves, what the hand holds
+and where the block is. The whole state is kept by code, which puts the changes together. That is a decomposition, and
+said to be one: the authors ask for the whole final state in one text, and the arm ``authors`` does so in their words.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _ITEM: Final = re.compile(
     re.DOTALL,
 )
 _FIELDS: Final[Mapping[str, str]] = {
-    "blocksworld": "Give the block that moves, what it is on then (a block, table or hand), and what the hand holds "
-    "then (a block or nothing).",
+    "blocksworld": "Give the block that moves, what the hand holds then (a block or nothing), and where the block is "
+    "then (hand, table, or the block that it is on).",
     "logistics": "Give what moves, and where it is then: the location, or the truck or airplane that it is in.",
     "mystery_blocksworld": "Give the object of every fact that is true then, and after no_ of every fact that is "
     "false then (of a fact about two objects both), and whether harmony is true then.",
