@@ -2,21 +2,25 @@
 
     python benchmarks/ledger.py                                     # 2,000 steps, 50 runs at a time, 500 procedures
     python benchmarks/ledger.py --steps 100000 --runs 1000 --procedures 100000 --workers 1,2,4 --repeat 3
-    python benchmarks/ledger.py --steps 0 --procedures 2000 --workers 1,2,4   # what more workers give, and nothing else
+    python benchmarks/ledger.py --steps 0 --procedures 100000 --workers 1,2,4    # what more workers give, alone
 
 The same chain of sums is run on a model that answers at once and rightly, without a ledger, with one, and with one
 that syncs the disk for each segment. `step_ms` is the processor time that a step takes more than without, `wall_ms`
 the time by the clock, waiting for the disk included. `resume_s` is how long running the finished run again takes, in
 which every step is read, judged again and none asked. `runs_s` is how long that many short runs at a time take, into
-one file, `bare_runs_s` without one. `workers N` is how many short procedures N processes carry out in a second, each
-with a part of the rows, all into one file, which syncs, and `workers N cpu_ms` the processor time that each of them
-takes in its process: as many processors as there are, over that, is what so many workers can do. `bare N` is the same
-without a ledger, run right before, and so what the cores of the machine give; `workers N gain` and `bare N gain` are
-how many times as much N processes carry out as one does, and `workers N of bare` the first over the second: 1 is as
-linear as the machine, whatever else runs on it. `... busy` is how many cores they kept busy. `write_ms` is the
-processor time for which one short procedure has the file for itself: 1,000 / that of them in a second is what any
-number of workers can do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the
-least, the middle and the most of the repetitions.
+one file, `bare_runs_s` without one.
+
+`workers N` is how many short procedures N processes carry out in a second, each with a part of the rows, all into one
+file, which syncs; `workers N cpu_ms` the processor time that each of them takes in its process (least and most: of the
+process that takes least, or most). As many processors as there are, over that, is what so many workers can do.
+`workers N cpu_of_one` is that of one process over it: 1 is linear to the cores, however many of them the machine has
+free. `... busy` is how many cores they kept busy, `... MB` the most memory that any of the processes held. `bare N` is
+the same without a ledger, of 5,000 procedures at most, run right before, and so what the cores of the machine give;
+`workers N gain` and `bare N gain` are how many times as much N processes carry out as one does, and `workers N of bare`
+the first over the second: 1 is as linear as the machine, whatever else runs on it. `write_ms` is the processor time for
+which one short procedure has the file for itself: 1,000 / that of them in a second is what any number of workers can
+do. `sync_ms` is how long it waits for the disk, as others may then as well. Each figure is the least, the middle and
+the most of the repetitions.
 """
 
 from __future__ import annotations
@@ -25,6 +29,7 @@ import argparse
 import asyncio
 import json
 import multiprocessing
+import resource
 import statistics
 import sys
 import tempfile
@@ -42,6 +47,7 @@ from stepguard.ledger import Ledger, verify_ledger
 _LOOK_BACK: Final = 2
 _SHORT: Final = 20
 _AT_A_TIME: Final = 16
+_BARE: Final = 5_000
 
 
 class _Right:
@@ -105,14 +111,13 @@ def _work(path: Path | None, worker: int, count: int, ready: Any, start: Any, sp
     rows, began = ({"x": number} for number in range(count)), time.process_time()
     name = None if path is None else f"w{worker}"
     assert all(row.status == "verified" for row in guard.map(procedure, rows, concurrency=_AT_A_TIME, run_id=name))
-    with spent.get_lock():
-        spent.value += time.process_time() - began
+    spent.put((1e3 * (time.process_time() - began) / count, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024))
 
 
-def _shared(path: Path | None, workers: int, procedures: int) -> tuple[float, float]:
-    """Procedures a second by several processes, from when all are there, and the processor time of one in ms."""
+def _shared(path: Path | None, workers: int, procedures: int) -> dict[str, float]:
+    """Procedures a second by several processes, from when all are there, and what one takes of processor and memory."""
     context = multiprocessing.get_context("spawn")
-    ready, start, spent = context.Semaphore(0), context.Event(), context.Value("d", 0.0)
+    ready, start, spent = context.Semaphore(0), context.Event(), context.Queue()
     count = procedures // workers
     if path is not None:
         Ledger(path).close()
@@ -126,8 +131,15 @@ def _shared(path: Path | None, workers: int, procedures: int) -> tuple[float, fl
     for process in running:
         process.join()
         assert process.exitcode == 0
-    done = count * workers
-    return done / (time.perf_counter() - started), 1e3 * spent.value / done
+    rate = count * workers / (time.perf_counter() - started)
+    if path is not None:
+        with Ledger(path, read_only=True) as ledger:
+            ended = ledger.file.read("select count(*) from runs where status = 'verified'")
+        assert ended == [(count * workers,)], ended
+    each, held = zip(*(spent.get() for _ in running), strict=True)
+    mean = statistics.mean(each)
+    cpu = {"cpu_ms": mean, "cpu_ms least": min(each), "cpu_ms most": max(each), "busy": rate * mean / 1e3}
+    return {"": rate, **cpu, "MB": max(held)}
 
 
 def _waited(path: Path, count: int = 100) -> tuple[float, float]:
@@ -188,15 +200,25 @@ def measure_workers(options: argparse.Namespace, folder: Path) -> dict[str, floa
     figures = dict[str, float]()
     figures["write_ms"], figures["sync_ms"] = _waited(folder / "alone.db")
     for workers in options.workers:
-        for name, path in ((f"bare {workers}", None), (f"workers {workers}", folder / f"by{workers}.db")):
-            rate, cpu = _shared(path, workers, options.procedures)
-            figures |= {name: rate, f"{name} cpu_ms": cpu, f"{name} busy": rate * cpu / 1e3}
+        for name, count in (("bare", min(options.procedures, _BARE)), ("workers", options.procedures)):
+            path = None if name == "bare" else folder / f"by{workers}.db"
+            found = _shared(path, workers, count)
+            figures |= {f"{name} {workers} {what}".strip(): figure for what, figure in found.items()}
+            print(f"{name} {workers}: {json.dumps(_rounded(found))}", file=sys.stderr, flush=True)
+            for file in folder.glob(f"by{workers}.db*"):
+                file.unlink()  # of 100,000 procedures it is more than a gigabyte
     least = min(options.workers)
     for workers in set(options.workers) - {least}:
         gains = [figures[f"{name} {workers}"] / figures[f"{name} {least}"] for name in ("bare", "workers")]
         figures[f"bare {workers} gain"], figures[f"workers {workers} gain"] = gains
         figures[f"workers {workers} of bare"] = gains[1] / gains[0]
+        one = figures[f"workers {least} cpu_ms"]
+        figures[f"workers {workers} cpu_of_one"] = one / figures[f"workers {workers} cpu_ms"]
     return figures
+
+
+def _rounded(figures: dict[str, float]) -> dict[str, float]:
+    return {name: float(f"{value:.3g}") for name, value in figures.items()}
 
 
 def _spread(values: Sequence[float]) -> list[float]:
@@ -218,7 +240,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             alone = measure(options, Path(folder)) if options.steps else {}
             repetitions.append({**alone, **(measure_workers(options, Path(folder)) if options.procedures else {})})
-        print({name: float(f"{value:.3g}") for name, value in repetitions[-1].items()}, file=sys.stderr, flush=True)
+        print(_rounded(repetitions[-1]), file=sys.stderr, flush=True)
     figures = {name: _spread([each[name] for each in repetitions]) for name in repetitions[0]}
     print(json.dumps({**vars(options), **figures}))
 
