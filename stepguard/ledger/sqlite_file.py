@@ -97,7 +97,10 @@ class LedgerFile(LedgerStore):
     def _open_log(self) -> None:
         """Sync the log here from now on, and not in each commit, while the file is locked."""
         self._connection.execute("select 1 from sqlite_master limit 1").fetchone()  # which makes it
-        self._log = os.open(self._files[1], os.O_RDWR | getattr(os, "O_BINARY", 0))
+        try:
+            self._log = os.open(self._files[1], os.O_RDWR | getattr(os, "O_BINARY", 0))
+        except OSError as error:  # SQLite itself has opened it to be read, and would say so at the first record
+            raise LedgerError(f"the ledger {self.path}: {_REMEDIES['SQLITE_READONLY']} ({error.strerror})") from error
         self._closing.insert(0, weakref.finalize(self, os.close, self._log))
         for setting in ("synchronous = normal", "wal_autocheckpoint = 0", f"journal_size_limit = {_LONG}"):
             self._connection.execute(f"pragma {setting}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gc
 import os
 import sqlite3
@@ -17,6 +18,7 @@ import pytest
 from ledger_harness import CHAIN, SURE, Counting, Nobody, change_ledger, faults_of, keep_ledger
 
 from stepguard import Guard, Procedure
+from stepguard.cli import main
 from stepguard.engine.actions import Ask, Commit
 from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.guard.calls import ask_model
@@ -145,6 +147,28 @@ def test_a_truncated_file_is_an_error(tmp_path: Path) -> None:
         faults_of(path)
     with pytest.raises(LedgerError, match="damaged"):
         Guard(Nobody(), ledger=path).run(CHAIN, {"x": 12}, run_id="chain")
+
+
+def test_a_file_on_a_read_only_mount_is_named_and_can_be_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Who would write is told at once what is wrong, before a model is asked; who reads is not held up."""
+    path, opening = tmp_path / "runs.db", os.open
+    keep_ledger(path)
+
+    def mounted_to_read(file: Any, flags: int, *mode: Any, **options: Any) -> int:
+        if flags & (os.O_RDWR | os.O_WRONLY):
+            raise OSError(errno.EROFS, "Read-only file system", file)
+        return opening(file, flags, *mode, **options)
+
+    with Ledger(path, read_only=True):
+        monkeypatch.setattr(os, "open", mounted_to_read)
+        with pytest.raises(LedgerError, match=r"may not be written to: .* \(Read-only file system\)"):
+            Guard(Nobody(), ledger=path)
+        assert main(["erase", str(path), "chain"]) == 2
+        assert "may not be written to" in capsys.readouterr().err
+        assert main(["runs", str(path)]) == 0
+        assert "chain" in capsys.readouterr().out
 
 
 def _fill(ledger: Ledger) -> None:
