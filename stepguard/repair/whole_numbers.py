@@ -78,7 +78,7 @@ def split_whole(step: Step, values: Mapping[str, Value], *, by_places: bool, tur
         parts.named(parts.taken_apart(last))
     except (EvaluationError, NoParts):
         return None
-    held = {number for each in parts.steps if each.expression is not None for number in _numbers_in(each.expression)}
+    held = {number for each in parts.steps for number in _numbers_in(cast(Expression, each.expression))}
     if len(parts.steps) > MAX_PARTS or result in held - _numbers_in(whole):
         return None
     value, places = Fraction(cast(Fraction, result)) / 10**decimals, step.type.scale

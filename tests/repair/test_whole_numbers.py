@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import cast
 
 import pytest
 from tables import all_rows
 
-from stepguard import Guard, Ladder, Procedure
+from stepguard import Guard, Ladder, Procedure, Step
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expressions import Expression
 from stepguard.repair.ladder import DEFAULT_RUNGS
 from stepguard.repair.rungs import Split
 from stepguard.repair.splitting import Way, split
@@ -22,6 +25,7 @@ ADDED = ["p1 + p2", "p6 + p3", "p7 + p4", "p8 + p5"]
 DOLLARS = {"x": "263.17", "y": "0.7", "z": "4.95"}
 NUMBERS = {"x": "18", "y": "35", "z": "12"}
 BEHIND = ["p4 + 6000", "p5 + 300", "p6 + 10", "p7 + 7"]
+FIVE = (10000, 2000, 300, 40, 5)
 WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
     ("x - z", DOLLARS, "whole_numbers", ["26317 - 495"]),
     ("x - z", DOLLARS, "places", ["26317 - 400", "p1 - 90", "p2 - 5"]),
@@ -37,10 +41,20 @@ WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
     ("x * y - z", NUMBERS, "whole_numbers", None),  # there is no point
     ("x * y - z", NUMBERS, "places", ["35 * 10", "35 * 8", "p1 + p2", "p3 - 10", "p4 - 2"]),
     ("x - z", NUMBERS, "places", None),  # what other ways take apart
+    ("x * y - z", {**DOLLARS, "z": "4.9505"}, "whole_numbers", ["26317 * 70", "p1 - 49505"]),
+    ("x // y", DOLLARS, "whole_numbers", None),
     ("x / y - z", DOLLARS, "whole_numbers", None),  # its digits may have no end
     ("x + (x + (x + (x + z)))", DOLLARS, "places", None),  # more small steps than anybody asks
     ("x * y * y * y * y", {**DOLLARS, "y": "0.001"}, "whole_numbers", ["26317 * 1", "p1 * 1", "p2 * 1", "p3 * 1"]),
     ("x * y", {**DOLLARS, "y": "0.0000000000001"}, "whole_numbers", None),  # nor does anybody write that
+    ("(x + y) - z", {"x": "0.1", "y": "25", "z": "5.1"}, "whole_numbers", ["1 + 250", "p1 - 51"]),
+    ("(x + y) - z", {"x": "0.1", "y": "25", "z": "5.1"}, "places", None),  # 200, of 250, is the value
+    (
+        "x + (x + (x + x))",
+        {**DOLLARS, "x": "1234.5"},
+        "places",
+        ["12345 + 10000", *(f"p{number} + {digit}" for number, digit in enumerate((2000, 300, 40, 5) + 2 * FIVE, 1))],
+    ),
     ("x + 1/3", DOLLARS, "whole_numbers", None),
 ]
 
@@ -53,6 +67,36 @@ def test_a_formula_is_asked_in_whole_numbers(
     procedure = Procedure.parse(f"inputs: x, y, z\nt1 = {formula}")
     found = split(procedure.steps[0], procedure.accept_inputs(inputs), way=way)
     assert (None if found is None else [each.formula for each in found.steps]) == asked
+
+
+def test_what_shows_no_sum_has_no_whole_numbers() -> None:
+    """A step in words, a comparison, and one that shows no working are left to other ways."""
+    sums = Procedure.parse("inputs: x, y\nt1 = x - y\nt2: boolean = x < y")
+    words = Step("t", instruction="Subtract y from x.", reads=("x", "y"), type="number")
+    for step in (words, sums.steps[1], sums.steps[0].unworked()):
+        assert split(step, sums.accept_inputs({"x": "1.5", "y": "0.5"}), way="places") is None
+
+
+ROUNDED: list[tuple[str, str, bool]] = [
+    *(("money(USD)", "263.17", True), ("money(USD)", "263.10", False), ("decimal(1)", "263.10", True)),
+    *(("decimal(3)", "263.17", False), ("number", "263.17", False), ("percent(1)", "0.17", False)),
+    ("decimal(0)", "0.5", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "x", "rounded"), ROUNDED)
+def test_a_rounding_is_asked_where_there_is_one(kind: str, x: str, rounded: bool) -> None:
+    """It is a step of its own, of the exact value, and no other value is asked with its point."""
+    procedure = Procedure.parse(f"inputs: x: number, y: number\nt1: {kind} = x * y")
+    inputs = procedure.accept_inputs({"x": x, "y": "0.7"})
+    found = split(procedure.steps[0], inputs, way="whole_numbers")
+    assert found is not None
+    (small,) = found.steps
+    exact = Fraction(x) * Fraction("0.7")
+    known = {small.id: evaluate(cast(Expression, small.expression), {})}
+    behind = [evaluate(cast(Expression, step.expression), {}) for step in found.behind(known)]
+    assert behind == ([exact] if rounded else [])
+    assert rounded or found.restore(known) == exact
 
 
 REFUND = Procedure.parse("inputs: x, y, z\nt1: money(USD) = x * y - z")
