@@ -44,7 +44,7 @@ TESTS = {
     "replies/reading": ["reply_boundaries", "reply_shapes", "replies"],
     "replies/text": ["reply_boundaries", "reply_shapes", "replies"],
     "replies/formats": ["reply_formats", "replies", "decimal_comma", "working", "working_styles", "prompts"],
-    "language/same_working": ["normal_form", "same_working", "working", "working_styles", "checks"],
+    "language/same_working": ["normal_form", "working", "working_styles", "checks"],
     "checks/arithmetic": ["arithmetic_verdicts", "checks", "working_styles", "value_types", "working"],
     "checks/judging": ["checks", "check_limits", "engine", "working"],
     "checks/user": ["check_limits", "checks"],
@@ -56,6 +56,16 @@ TESTS = {
     "language/values": ["values", "value_types"],
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
+    "repair/splitting": [
+        "stand_ins",
+        "rewriting",
+        "date_splitting",
+        "evidence",
+        "ladder",
+        "ladder_cost",
+        "ladder_helpers",
+    ],
+    "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }
 """The test files of each module; every module of the package may be named, those not listed have
 `test_<module>.py` in some folder of the tests."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
 from tables import all_rows
 
 from stepguard import Step
@@ -40,6 +43,15 @@ NUMBER_CHECKS: list[BuiltCheck] = [
     *(DaysBetween("d", "d + 3 days"), DurationIs("90 min", unit="hour"), Grounded("doc")),
     *(Quantity("n", unit="km", bare="assume"), Distinct("n")),
 ]
+LINE: dict[str, Any] = {"type": "object", "required": ["a"], "properties": {"a": {"type": "integer"}}}
+
+
+class Line(BaseModel):
+    """A line of JSON."""
+
+    a: int
+
+
 HOLDS: dict[str, Value] = {"d": "2026-11-28", "doc": "Total 5 km, 28 November 2026: a", "n": 7}
 PIECES = st.sampled_from([
     "5", "km", " ", "-", "/", "^", "(", ")", ".", ",", "Nov", "2026", "28", "1e9", "°", "−", "½", "%", "€", "PT", "H",
@@ -83,6 +95,38 @@ def test_every_check_says_what_it_reads(check: BuiltCheck) -> None:
     for name in others:
         left = [each for each in others if each != name]
         assert check.misfit(Step("t", instruction="Say it.", type=type_, reads=left))
+
+
+@all_rows("check", [*TEXT_CHECKS, *NUMBER_CHECKS, DateIs("d", holidays=["2026-12-25"]), Schema(Line)])
+def test_checks_are_values(check: BuiltCheck) -> None:
+    """Checks with the same configuration are equal, hash alike and survive pickling."""
+    other = pickle.loads(pickle.dumps(check))
+    assert (other, hash(other)) == (check, hash(check))
+
+
+@pytest.mark.parametrize(
+    ("check", "shown", "same", "another"),
+    [
+        (Holds("t==a+b"), "Holds('t == a + b')", Holds("t == a + b"), Holds("t == a")),
+        (Range(0, 1), None, Range(0, most="1.0"), Range(0, 2)),
+        (Pattern("a"), "Pattern(pattern='a', veto=False)", Pattern("a"), Pattern("b")),
+        (Schema(LINE), None, Schema(dict(reversed(LINE.items()))), Schema(Line)),
+        (Quantity("5km", convert=True), "Quantity('5 kilometer', convert=True)", None, Quantity("5 km")),
+        (Quantity("5 km"), None, Quantity("5 kilometers"), Quantity("6 km")),
+        (DateIs("start+30 days"), "DateIs('start + 30 days')", DateIs("start + 30 days"), DateIs("start")),
+        (DateIs("start"), None, DateIs("start"), DateIs("start", order="dmy")),
+        (DateHolds("t>start + 1 working day"), "DateHolds('t > start + 1 working day')", None, DateHolds("t > start")),
+        (Grounded("doc", beside="Total"), None, Grounded("doc", beside="Total"), Grounded("doc")),
+        (Distinct("a", "b"), None, Distinct("a", "b"), Distinct("a")),
+    ],
+)
+def test_a_check_shows_what_it_checks(
+    check: BuiltCheck, shown: str | None, same: BuiltCheck | None, another: BuiltCheck
+) -> None:
+    """What is printed is the configuration as it is understood, and other notations of it are the same check."""
+    assert shown in (None, repr(check))
+    assert same in (None, check)
+    assert check != another
 
 
 def test_heavy_libraries_are_not_imported_before_they_are_used() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import time
 from collections.abc import Callable
 from fractions import Fraction
@@ -399,15 +398,6 @@ def test_only_numbers_of_the_document_pass(held: list[tuple[Any, Callable[[Any],
         assert found(Grounded("doc"), str(number), doc=document) == "pass"
     values = [Fraction(number) for number, _ in held]
     assert found(Grounded("doc"), str(planted), doc=document) == ("pass" if Fraction(planted) in values else "fail")
-
-
-def test_checks_are_values() -> None:
-    """Checks with the same configuration are equal, hash alike and survive pickling."""
-    one, other = Grounded("doc", beside="Total"), Grounded("doc", beside="Total")
-    assert (one, hash(one)) == (other, hash(other))
-    assert pickle.loads(pickle.dumps(one)) == one
-    assert one != Grounded("doc")
-    assert one.reads == ("doc",)
 
 
 def test_a_document_verifies_a_step_of_words() -> None:

@@ -33,6 +33,8 @@ def task(formula: str, truth: Value, kind: str = "number") -> Task:
             ("Answer: 18 per Bob", None, None),
         ),
         *(("Answer: 18 apples", None, 18), ("18 apples. Question: Tom has 3 apples. How many are left?", None, None)),
+        *(("Answer: **18**", 18, 18), ("**Answer:** 18", 18, 18), ("answer: t1 = 18.", 18, 18)),
+        *(("Answer: 7\nWait.\nAnswer: 18", 18, 18), ("Answer: 6 or 7", None, None)),
         *(("It is 6, not 18.", None, None), ("The result should be near 18", None, None)),
         *(("Answer: 18 or 19", None, None), ("Answer: 17, not 18", None, 17), ("Answer: eighteen", None, None)),
         *(("Answer: 24\n\nt1 = 2 + 16 = 18\nAnswer: 18", 18, 18), ("t1 = 2 + 16 = 18", None, 18), ("", None, None)),

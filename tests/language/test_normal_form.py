@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
@@ -13,7 +14,7 @@ from stepguard.language.values import Value
 
 VALUES: dict[str, Value] = {
     "x": 12, "y": 7, "n": 2, "m": -7, "zero": 0, "one": 1, "third": Fraction(1, 3), "loss": Fraction(-2, 3),
-    "flag": True, "label": "blue", "blue": "red",
+    "flag": True, "label": "blue", "blue": "red", "a": -96, "price": Decimal("2.50"), "big": 100, "bigger": 101,
 }  # fmt: skip
 
 
@@ -42,6 +43,20 @@ SAME: list[tuple[str, str]] = [
     *(("round(x + y, 1, down)", "round(y + x, 1, down)"), ("(x + y) // n", "(y + x) // 2")),
     *(("x * y // n", "y * x // n"), ("(x // y) * n", "n * (x // y)"), ("-(x // y) * n", "x // y * -n")),
     *(("-(-x // y)", "-(-12 // 7)"), ("-x * -y // n", "x * y // n"), ("(x + y)^third", "(y + x)^(1 / 3)")),
+    *(("x > y", "y < x"), ("x >= y", "y <= x"), ("x", "12"), ("-x", "-12"), ("--x", "x"), ("-(-(-x))", "-x")),
+    *(("x - (-y)", "x + y"), ("x - -(y - n)", "x + y - n"), ("-x * y", "x * -y"), ("-x / -y", "x / y")),
+    *(("n - x * y", "n + -x * y"), ("n - -x / y", "n + x / y"), ("third", "1/3"), ("loss", "-2/3")),
+    *(("loss * x", "-(2/3) * x"), ("x / third", "x / (1/3)"), ("x / loss", "-x / (2/3)"), ("price", "2.5")),
+    *(("price * n", "(5/2) * 2"), ("x * (y / n)", "x * y / n"), ("x^2", "x * x"), ("x^3", "x * x * x")),
+    *(("n / x^2", "n / x / x"), ("(-x * y)^2", "(x * y)^2"), ("(-x / y)^3", "-(x / y)^3"), ("-flag", "-flag")),
+    *(("(x^2)^3", "x^6"), ("x^y", "x^7"), ("(x - y)^3", "-(y - x)^3"), ("(x - y) * (y - x)", "-(x - y) * (x - y)")),
+    *(("(x - x) * n", "-(x - x) * n"), ("x - zero * y", "x + zero * y")),
+    *(("x - (zero - 0) * y", "x + (zero - 0) * y"), ("zero * -x", "zero * x"), ("x // y", "(x) // (y)")),
+    *(("x // y * n", "n * (x // y)"), ("-(x // y) * n", "(x // y) * -n"), ("-x // y + n", "n + -x // y")),
+    *(("x * y % n", "y * x % n"), ("x - x // y", "-(x // y) + x"), ("max(x, y, n)", "max(n, x, y)")),
+    *(("min(x + 1, y)", "min(y, 1 + x)"), ("round(x * y, 1)", "round(y * x, 1)")),
+    *(("round(x, 1)", "round(x, 1, half_up)"), ("abs(x - y)", "abs(-y + x)"), ("2^-1", "2^(-1)")),
+    *(("x^(y + n)", "x^(n + y)"), ("flag", "flag"), ("label", "label"), ("x^big", "x^100"), ("x^bigger", "x^101")),
 ]
 
 
@@ -63,6 +78,17 @@ OTHER: list[tuple[str, str]] = [
     *(("min(x, y)", "min(x, y, y)"), ("x // y", "y // x"), ("x // y", "x % y"), ("-x // y", "-(x // y)")),
     *(("-x * -y // n", "-x * y // n"), ("x % y % n", "x % (y % n)"), ("x // y * n", "x // (y * n)")),
     *(("x // y / n", "x // y * n"), ("label", "blue"), ("flag", "one")),
+    *(("x <= y", "y <= x"), ("x", "-x"), ("x", "x + 0"), ("-(x + y)", "-x + y"), ("-x * y", "x * y")),
+    *(("-x / -y", "-x / y"), ("loss", "2/3"), ("loss", "third"), ("x / loss", "x / (2/3)")),
+    *(("x * third", "x / (1/3)"), ("x / y / n", "x / y * n"), ("x^2", "x^3"), ("x^2", "x"), ("n / x^2", "n / x")),
+    *(("(x / y)^2", "x * x / y"), ("(-x)^3", "x^3"), ("x^one", "x"), ("x^zero", "x"), ("x^-2", "x^2")),
+    *(("x^0.5", "x"), ("x^0.5", "y^0.5"), ("x^0.5", "x^third"), ("x^-1", "y^-1"), ("x^-1", "x^-3")),
+    *(("x^-1", "x^0.5"), ("x^101", "y^101"), ("(-x * y)^3", "(x * y)^3"), ("-flag", "flag"), ("x^third", "x^3")),
+    *(("-(x + y) * n", "(x + y) * n"), ("x - (x - x + 1) * n", "x + (x - x + 1) * n"), ("x - -x // y", "x + x // y")),
+    *(("(x - y) // n", "(y - x) // n"), ("-x // y", "x // y"), ("-x * n // y", "x * n // y")),
+    *(("x // y // n", "x // (y // n)"), ("x * (x // y)", "x / (x // y)"), ("min(x, y)", "max(x, y)")),
+    *(("round(x, 1)", "round(x, 2)"), ("round(x, 1, up)", "round(x, 1)"), ("abs(x)", "floor(x)")),
+    *(("abs(-x)", "abs(x)"), ("max(x, -y)", "max(x, y)"), ("x^(-y)", "x^y"), ("(-x)^y", "x^y"), ("label", "flag")),
 ]
 
 
@@ -97,6 +123,13 @@ def test_a_normal_form_can_be_read(expression: str, text: str) -> None:
         *(("x", ["12"]), ("5 + 5", ["5", "5"]), ("x - y * n", ["12", "2", "7"]), ("m + -x - -3", ["12", "3", "7"])),
         *(("third * loss", ["1", "2", "3", "3"]), ("0.5", ["1", "2"]), ("x^n", ["12", "2"])),
         *(("x // 5 < y", ["12", "5", "7"]), ("max(x, y, 3)", ["12", "3", "7"]), ("round(x / y, 2)", ["12", "2", "7"])),
+        *(
+            ("a - x", ["12", "96"]),
+            ("-3 * 4", ["3", "4"]),
+            ("loss + 1", ["1", "2", "3"]),
+            ("price", ["2", "5"]),
+            ("(x + x) * 2", ["12", "12", "2"]),
+        ),
         *(("-(-(x))", ["12"]), ("flag", ["true"]), ("label", ["blue"])),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from fractions import Fraction
+from typing import get_args
 
 import pytest
 from hypothesis import given
@@ -13,7 +14,7 @@ from tables import all_rows
 from stepguard import Guard, Ladder, Procedure, Result, Step, ValueType
 from stepguard.errors import ConfigError, InexactError, InputError, ProcedureError, ValueRefused
 from stepguard.language.tolerances import Tolerance
-from stepguard.language.values import Value
+from stepguard.language.values import Rounding, Value
 from stepguard.repair.rungs import Resample
 from stepguard.testing import ScriptedBackend
 
@@ -40,6 +41,7 @@ def kind(result: Result) -> str:
     [
         *("number(within 0.01)", "number(within 2.5%)", "percent", "percent(1, half_up)", "percent(0, half_even)"),
         *("money(USD, 2, half_up)", "money(JPY, 0, half_up)", "money(EUR, 4, down)", "decimal(100, up)"),
+        *("number", "integer", "boolean", "text", *(f"decimal(3, {mode})" for mode in get_args(Rounding))),
         *("one_of(yes, no)", 'one_of(low, very high, "a, b", "say \\"x\\"", "f(x) = 1")'),
     ],
 )
@@ -58,6 +60,7 @@ def test_a_type_is_what_its_text_says(text: str) -> None:
     [
         *(("money(usd)", "money(USD, 2, half_up)"), ("Money( KWD )", "money(KWD, 3, half_up)")),
         *(("money(CHF, 2, HALF_EVEN)", "money(CHF, 2, half_even)"), ("percent(2)", "percent(2, half_up)")),
+        ("decimal(2)", "decimal(2, half_up)"),
         *(('one_of("yes",no)', "one_of(yes, no)"), ("one_of('yes', 'very high')", "one_of(yes, very high)")),
     ],
 )
@@ -83,7 +86,15 @@ def test_what_is_left_out_has_a_documented_default(text: str, full: str) -> None
         *(('one_of(yes, "\\x")', "JSON string"), (f"one_of(yes, {'n' * 101})", "cannot be an option")),
         (f"one_of({', '.join(f'o{n}' for n in range(101))})", "2 to 100"),
         *(("one_of(yes, \ud800)", "cannot be an option"), ("choice(yes, no)", "unknown type 'choice'")),
-        ("decimal(2", "is not a type"),
+        *(
+            ("", "is not a type"),
+            ("int", "unknown type 'int'"),
+            ("decimal", "needs its places"),
+            ("decimal()", "is not a"),
+        ),
+        *(("decimal(-1)", "places and a mode"), ("decimal(101)", "0 to 100"), ("text(1)", "takes nothing")),
+        *(("decimal(2, nearest)", "rounding mode"), ("number; drop", "is not a type"), ("decimal(2", "is not a type")),
+        (f"decimal({'9' * 5000})", "is not a type"),
     ],
 )
 def test_a_type_that_cannot_work_is_refused(text: str, says: str) -> None:
@@ -175,6 +186,11 @@ def test_how_many_values_a_type_has(type_: str, choices: int | None) -> None:
         *(("boolean", "**True.**", True), ("boolean", '"false"', False), ("one_of(yes, No)", " yes\n", "yes")),
         *(("one_of(yes, No)", "NO", "No"), ("one_of(yes, No)", '"No."', "No"), ("one_of(yes, No)", "**no**", "No")),
         ("one_of(very high, low)", "Very  High", "very high"),
+        *(("integer", "130,000", 130000), ("integer", "2.0", 2), ("integer", "€18.00", 18), ("number", "2.0", 2)),
+        *(("number", "0.5", Fraction(1, 2)), ("number", "28%", Fraction(7, 25))),
+        *(("decimal(2)", "18", Decimal("18.00")), ("decimal(2)", "2.5000", Decimal("2.50"))),
+        *(("decimal(2)", "-0.00", Decimal("0.00")), ("decimal(0)", "3", Decimal(3)), ("boolean", " True ", True)),
+        *(("boolean", "false", False), ("text", " as it is ", " as it is ")),
     ],
 )
 def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Value) -> None:
@@ -202,6 +218,10 @@ def test_reads_a_value_as_it_is_usually_written(type_: str, text: str, value: Va
         *(("money(JPY)", "18.50", "more than 0 decimal places"), ("boolean", "not true", "true or false")),
         *(("one_of(yes, no)", "maybe", "one of yes, no"), ("one_of(yes, no)", "yes no", "one of")),
         *(("one_of(yes, no)", "", "one of"), ("one_of(1, 10)", "1.0", "one of"), ("one_of(1, 10)", "true", "one of")),
+        *(("integer", "2.5", "is not an integer"), ("integer", "28%", "%"), ("integer", "true", "truth value")),
+        *(("number", "True", "truth value"), ("number", "NaN", "finite"), ("number", "2==2", "relation")),
+        *(("decimal(2)", "2.675", "more than 2"), ("decimal(2)", "1/3", "more than 2"), ("number", "inf", "finite")),
+        *(("boolean", text, "true or false") for text in ("1", "yes", "")),
     ],
 )
 def test_refuses_what_is_no_value_of_the_type(type_: str, text: str, says: str) -> None:
@@ -218,11 +238,16 @@ def test_refuses_what_is_no_value_of_the_type(type_: str, text: str, says: str) 
         *(("decimal(1)", "7.030e3", Decimal("7030.0")), ("integer", "-2.500 x 10^4", -25000)),
         *(("money(EUR)", Decimal("1.000"), Decimal("1.00")), ("money(USD)", 5.25, Decimal("5.25"))),
         ("money(USD)", Fraction(1, 4), Decimal("0.25")),
+        *(("number", 0.1, Fraction(1, 10)), ("number", 2.0, 2), ("number", Decimal("0.30"), Fraction(3, 10))),
+        ("number", Decimal("0.12345678901234567890"), Fraction(1234567890123456789, 10**19)),
+        *(("number", Fraction(4, 2), 2), ("number", "3/4", Fraction(3, 4)), ("number", 10**999, 10**999)),
+        *(("integer", 9007199254740993, 9007199254740993), ("decimal(2)", 5, Decimal("5.00"))),
+        *(("decimal(2)", 2.5, Decimal("2.50")), ("boolean", True, True), ("text", "x", "x")),
         *(("one_of(a, b)", "A", "a"), ("number(within 0.1)", "1/3", Fraction(1, 3))),
     ],
 )
 def test_accepts_what_a_caller_gives(type_: str, given_: object, value: Value) -> None:
-    """An input of the caller becomes an exact value of its type."""
+    """An input of the caller becomes an exact value of its type; a float is the decimal that Python prints for it."""
     found = ValueType.parse(type_).accept(given_)
     assert found == value
     assert type(found) is type(value)

@@ -13,59 +13,11 @@ from hypothesis import strategies as st
 from properties import examples
 from tables import all_rows
 
-from stepguard.errors import ConfigError, InexactError, ValueRefused
+from stepguard.errors import InexactError, ValueRefused
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value, to_decimal, to_exact
 
 MODES: list[Rounding] = ["half_up", "half_down", "half_even", "up", "down", "ceiling", "floor"]
-
-
-@all_rows(
-    "type_, text, value",
-    [
-        *(("integer", "130,000", 130000), ("integer", "2.0", 2), ("integer", "€18.00", 18), ("number", "2.0", 2)),
-        *(("number", "0.5", Fraction(1, 2)), ("number", "28%", Fraction(7, 25))),
-        *(("decimal(2)", "18", Decimal("18.00")), ("decimal(2)", "2.5000", Decimal("2.50"))),
-        *(("decimal(2)", "-0.00", Decimal("0.00")), ("decimal(0)", "3", Decimal(3)), ("boolean", " True ", True)),
-        *(("boolean", "false", False), ("text", " as it is ", " as it is ")),
-    ],
-)
-def test_reads_a_value_of_the_type(type_: str, text: str, value: Value) -> None:
-    """Text is read as a value of the declared type, exactly."""
-    found = ValueType.parse(type_).read(text)
-    assert found == value
-    assert type(found) is type(value)
-
-
-@pytest.mark.parametrize(
-    ("type_", "text"),
-    [
-        *(("integer", "2.5"), ("integer", "28%"), ("integer", "true"), ("number", "True"), ("number", "NaN")),
-        *(("number", "2==2"), ("decimal(2)", "2.675"), ("decimal(2)", "1/3"), ("decimal(2)", "inf"), ("boolean", "1")),
-        *(("boolean", "yes"), ("boolean", "")),
-    ],
-)
-def test_refuses_what_is_no_value_of_the_type(type_: str, text: str) -> None:
-    """Text that is no value of the type, or would have to be rounded, is refused."""
-    with pytest.raises(ValueRefused):
-        ValueType.parse(type_).read(text)
-
-
-@all_rows(
-    "type_, given_, value",
-    [
-        *(("number", 0.1, Fraction(1, 10)), ("number", 2.0, 2), ("number", Decimal("0.30"), Fraction(3, 10))),
-        ("number", Decimal("0.12345678901234567890"), Fraction(1234567890123456789, 10**19)),
-        *(("number", Fraction(4, 2), 2), ("number", "3/4", Fraction(3, 4)), ("number", 10**999, 10**999)),
-        *(("integer", 9007199254740993, 9007199254740993), ("decimal(2)", 5, Decimal("5.00"))),
-        *(("decimal(2)", 2.5, Decimal("2.50")), ("boolean", True, True), ("text", "x", "x")),
-    ],
-)
-def test_accepts_python_values(type_: str, given_: object, value: Value) -> None:
-    """A value given by the caller is taken exactly; a float is the decimal that Python prints for it."""
-    found = ValueType.parse(type_).accept(given_)
-    assert found == value
-    assert type(found) is type(value)
 
 
 def test_a_float_is_read_as_its_number() -> None:
@@ -92,29 +44,6 @@ def test_does_not_accept_what_would_have_to_be_guessed(type_: str, given_: objec
     """A value of another kind, one that is not finite, too long or would be rounded, is refused."""
     with pytest.raises(ValueRefused):
         ValueType.parse(type_).accept(given_)
-
-
-@all_rows(
-    "text",
-    ["", "int", "decimal", "decimal()", "decimal(-1)", "decimal(101)", "decimal(2, nearest)", "integer(2)", "text(1)",
-     "number; drop", "decimal(" + "9" * 5000 + ")"],
-)  # fmt: skip
-def test_refuses_what_is_no_type(text: str) -> None:
-    """Text that names no type is a configuration error."""
-    with pytest.raises(ConfigError):
-        ValueType.parse(text)
-
-
-@all_rows("text", ["number", "integer", "boolean", "text", *(f"decimal(3, {each})" for each in MODES)])
-def test_a_type_prints_as_it_is_written(text: str) -> None:
-    """Printing a type gives the text that is parsed to it."""
-    assert str(ValueType.parse(text)) == text
-    assert ValueType.parse(str(ValueType.parse(text))) == ValueType.parse(text)
-
-
-def test_half_up_is_the_default_mode() -> None:
-    """A decimal without mode rounds a tie away from zero."""
-    assert ValueType.parse("decimal(2)") == ValueType.parse("decimal(2, half_up)")
 
 
 @all_rows(
