@@ -36,7 +36,7 @@ class DemandedCall(NamedTuple):
     """A pattern of calls, alike however its arguments are written."""
 
     tool: str
-    arguments: frozenset[str]
+    arguments: frozenset[tuple[str, str]]
 
     def covers(self, other: DemandedCall) -> bool:
         """Whether each call that fits another pattern fits this one."""

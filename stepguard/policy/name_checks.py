@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
 from math import prod
@@ -157,21 +158,19 @@ class ExpressionChecker:
             known.update(rows)
 
 
+@dataclass(frozen=True, slots=True)
 class CallChecker:
     """Checks patterns of calls one after the other.
 
-    Args:
+    Attributes:
         tools: the tools, by name.
         never_called: the tools that no call of can be let through, and why.
         expressions: checks the arguments.
     """
 
-    def __init__(
-        self, tools: Mapping[str, DeclaredTool], never_called: Mapping[str, str], expressions: ExpressionChecker
-    ) -> None:
-        self.tools = tools
-        self._never_called = never_called
-        self._expressions = expressions
+    tools: Mapping[str, DeclaredTool]
+    never_called: Mapping[str, str]
+    expressions: ExpressionChecker
 
     def tool(self, name: str) -> DeclaredTool:
         """A tool that is declared."""
@@ -195,10 +194,10 @@ class CallChecker:
             taken.add(name)
             self._check_argument(f"{name!r} of {tool.name}", kinds[name], given, scope)
         pairs = pattern.arguments(kinds)
-        return DemandedCall(tool.name, frozenset(f"{name} {scope.reader.text(tree_of(tree))}" for name, tree in pairs))
+        return DemandedCall(tool.name, frozenset((name, scope.reader.text(tree_of(tree))) for name, tree in pairs))
 
     def _check_argument(self, name: str, declared: ValueType, given: ExpressionLike, scope: DemandScope) -> None:
-        kind, tree = self._expressions.type(given, scope), tree_of(given)
+        kind, tree = self.expressions.type(given, scope), tree_of(given)
         if not fits(kind, declared):
             raise PolicyError(f"the argument {name} is {declared}, and {short_text(tree)!r} is {kind}")
         if isinstance(tree, Number | LiteralTerm) and declared.kind != "percent":
@@ -210,8 +209,8 @@ class CallChecker:
     def call(self, pattern: CallPattern, scope: DemandScope) -> DemandedCall:
         """A pattern of calls of which one can be let through."""
         call = self.pattern(pattern, scope)
-        if call.tool in self._never_called:
-            raise PolicyError(f"{call.tool} can never be called: {self._never_called[call.tool]}")
+        if call.tool in self.never_called:
+            raise PolicyError(f"{call.tool} can never be called: {self.never_called[call.tool]}")
         tool = self.tools[call.tool]
         given = {name: tree_of(each) for name, each in pattern.arguments(tool.names) if not variables_in(tree_of(each))}
         for rule in tool.rules if given else ():
@@ -222,7 +221,7 @@ class CallChecker:
         """Refuse constant arguments with which no call keeps its own rule, as far as that reads nothing else."""
         names = dict(zip(bound_names(rule, tool.names), tool.names, strict=False))
         kinds = {parameter.name: parameter.type for parameter in tool.parameters}
-        reader = ConditionReader({bound: kinds[name] for bound, name in names.items()}, self._expressions.tables)
+        reader = ConditionReader({bound: kinds[name] for bound, name in names.items()}, self.expressions.tables)
         wanted = [reader.compared("==", Name(bound), given[name]) for bound, name in names.items() if name in given]
         for demand in rule.demands:
             match demand:

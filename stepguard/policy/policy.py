@@ -162,11 +162,13 @@ class Policy:
         self.name = name
         self.records = _by_name(records, "record")
         self.tables = _by_name(tables, "table")
+        if "moment" in (*self.records, *self.tables):
+            raise PolicyError("a record or table has a name of the language, 'moment': choose another one")
         self.defaults = self._defaults(defaults or {})
         self.rules = tuple(rules)
         self.signatures = (tuple(tools), tuple(facts))
-        self.facts = {each.name: each for each in map(self._fact, _unique(self.signatures[1], "fact"))}
-        self.tools = {each.name: each for each in map(self._tool, _unique(self.signatures[0], "tool"))}
+        self.facts = {name: self._fact(each) for name, each in _by_name(self.signatures[1], "fact").items()}
+        self.tools = {name: self._tool(each) for name, each in _by_name(self.signatures[0], "tool").items()}
         for kind in (self.facts, self.tables):
             for each in kind:
                 if each in self.tools or each in ("now", "today") or (kind is self.facts and each in self.tables):
@@ -361,16 +363,8 @@ def _demands_text(demands: Iterable[object]) -> str:
 def _by_name(given: Iterable[Any], role: str) -> dict[str, Any]:
     made: dict[str, Any] = {}
     for each in given:
-        if each.name in made or each.name == "moment":
-            raise PolicyError(f"the {role} {each.name!r} is declared twice, or has a name of the language")
+        if each.name in made:
+            line = getattr(each, "line", None)
+            raise PolicyError(f"there are two declarations of the {role} {each.name!r}", line=line)
         made[each.name] = each
     return made
-
-
-def _unique(given: Iterable[Any], role: str) -> list[Any]:
-    made: dict[str, Any] = {}
-    for each in given:
-        if each.name in made:
-            raise PolicyError(f"there are two declarations of the {role} {each.name!r}", line=each.line)
-        made[each.name] = each
-    return list(made.values())

@@ -208,9 +208,8 @@ class RuleChecker:
         if case is not True:
             return
         scope.above.add_call(call, made=not demand.negated)
-        own = {_own(name): f"argument {name}" for name in self._calls.tools[call.tool].names}
-        if demand.negated and call.tool == scope.tool and call.arguments <= own.keys():
-            scope.above.add_limit(CallLimit(1, frozenset(own[each] for each in call.arguments)))
+        if demand.negated and call.tool == scope.tool and call.arguments <= self._own_arguments(scope):
+            scope.above.add_limit(CallLimit(1, frozenset(text for _, text in call.arguments)))
 
     def _list(self, demand: Earlier | SeenAll, scope: DemandScope) -> None:
         """Calls, or what they gave back, as a list."""
@@ -265,9 +264,13 @@ class RuleChecker:
         if len(texts) < len(demand.per):
             raise PolicyError("the limit counts by the same twice: leave one of them out")
         scope.above.add_limit(CallLimit(demand.most, texts, period, demand.exemption))
-        own = {f"argument {name}": _own(name) for name in self._calls.tools[scope.tool].names}
-        if (demand.most, period, demand.exemption) == (1, None, None) and texts <= own.keys():
-            scope.above.add_call(DemandedCall(scope.tool, frozenset(own[each] for each in texts)), made=False)
+        own = frozenset(each for each in self._own_arguments(scope) if each[1] in texts)
+        if (demand.most, period, demand.exemption) == (1, None, None) and len(own) == len(texts):
+            scope.above.add_call(DemandedCall(scope.tool, own), made=False)
+
+    def _own_arguments(self, scope: DemandScope) -> set[tuple[str, str]]:
+        """The arguments of the call that is judged, as a pattern of calls like it has them."""
+        return {(name, f"argument {name}") for name in self._calls.tools[scope.tool].names}
 
     def _repetition(self, demand: Repetition, scope: DemandScope) -> None:
         """Demands on every item of a list."""
@@ -321,11 +324,6 @@ def _located(line: int | None) -> Iterator[None]:
         if error.line is not None or line is None:
             raise
         raise PolicyError(error.message, line=line) from None
-
-
-def _own(name: str) -> str:
-    """An argument of a `DemandedCall` that is the same as that of the call which is judged."""
-    return f"{name} argument {name}"
 
 
 def _without_words(demand: Demand) -> Demand:
