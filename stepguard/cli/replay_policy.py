@@ -17,7 +17,7 @@ from stepguard.cli.text import printable, shortened
 from stepguard.errors import ConfigError
 from stepguard.policy.replay import ReplayedCall, read_conversations, replay_conversation, summary_of
 from stepguard.policy.span_records import is_span_line
-from stepguard.policy.span_replay import read_span_conversations, replay_spans
+from stepguard.policy.span_replay import read_span_conversations
 
 _LET_THROUGH: Final = 0
 _WAITING: Final = 1
@@ -70,13 +70,8 @@ def main(options: argparse.Namespace) -> int:
         "failure": lambda content: bool(options.failure) and content.startswith(options.failure),
     }
     first, lines = _peeked(_lines(options.conversations))
-    calls: list[ReplayedCall] = []
-    if is_span_line(first):
-        for number, conversation in enumerate(read_span_conversations(lines), 1):
-            calls += replay_spans(policy, conversation, number=number, **how)
-    else:
-        for number, messages in read_conversations(lines):
-            calls += replay_conversation(policy, messages, number=number, **how)
+    recorded = enumerate(read_span_conversations(lines), 1) if is_span_line(first) else read_conversations(lines)
+    calls = [call for number, each in recorded for call in replay_conversation(policy, each, number=number, **how)]
     if options.json:
         listed = [
             {"line": call.line, "message": call.message, **call.decision.to_dict()}

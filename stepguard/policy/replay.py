@@ -6,18 +6,18 @@ Every call is judged by what was known when it was made, and then counted as mad
 from __future__ import annotations
 
 import json
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
 from stepguard.policy.decisions import Decision
-from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 
-__all__ = ["ReplayedCall", "read_conversations", "replay_conversation", "replayed_call", "summary_of"]
+__all__ = ["RecordedConversation", "ReplayedCall", "read_conversations", "replay_conversation", "summary_of"]
 
 Messages = Sequence[Mapping[str, Any]]
 
@@ -48,6 +48,43 @@ class ReplayedCall:
     answered: bool = False
 
 
+Place = tuple[datetime, int, int]
+"""When something happened; what happened at one moment is in the order of the file, and within a record in its own."""
+
+NO_MOMENT: Final = datetime.min
+"""The moment of what was recorded without one."""
+
+
+@dataclass(slots=True)
+class RecordedCall:
+    """A call as it was recorded: where it stands, and what is known of it."""
+
+    line: int
+    tool: str
+    at: Place
+    arguments: object = None
+    result: object = None
+    answered: Place | None = None
+    failed: bool = False
+    executed: bool = False
+    message: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedConversation:
+    """What was recorded of a conversation.
+
+    Attributes:
+        name: its identifier, or that of its trace.
+        calls: its calls by their identifiers.
+        messages: the moments, in order, each with the messages before it.
+    """
+
+    name: str
+    calls: dict[str, RecordedCall] = field(default_factory=dict)
+    messages: list[tuple[Place, Messages]] = field(default_factory=list)
+
+
 def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
     """The conversations of a file in JSON lines, each with the number of its line: an object with ``messages``, or a
     list of messages, as OpenAI's chats have them.
@@ -73,7 +110,7 @@ def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
 
 def replay_conversation(
     policy: Policy,
-    messages: Messages,
+    recorded: RecordedConversation | Messages,
     *,
     number: int = 1,
     now: datetime | None = None,
@@ -82,66 +119,74 @@ def replay_conversation(
     confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
     failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
 ) -> list[ReplayedCall]:
-    """What a gate would have said of each call of a conversation.
+    """What a gate would have said of each call of a conversation, in their order.
 
     Args:
         policy: the policy.
-        messages: the messages, in order.
+        recorded: the messages, in order; or one of `stepguard.policy.span_replay.read_span_conversations`.
         number: the number of the conversation, for `ReplayedCall.conversation`.
-        now: the moment of every call.
+        now: the moment of every call; None: that of its record, where that tells.
         zone: the time zone of moments that name none.
         facts: facts without keys that the host knew.
         confirmed: whether somebody had said yes to a call, by their role and the messages before it.
-        failure: whether a recorded result says that nothing was done.
+        failure: whether a recorded result says that nothing was done; a span that failed may have done something all
+            the same.
 
     Raises:
         ConfigError: a message holds calls in another form than OpenAI's chats.
     """
-    gate = policy.gate(conversation=str(number), zone=zone, observe=True, facts=facts)
+    conversation = recorded if isinstance(recorded, RecordedConversation) else _of_messages(recorded, number)
+    gate = policy.gate(conversation=conversation.name or str(number), zone=zone, observe=True, facts=facts)
+    steps = [(call.at, 0, id) for id, call in conversation.calls.items()]
+    for id, call in conversation.calls.items():
+        if call.answered is not None:
+            steps.append((max(call.at, call.answered), 1, id))
+    moments = [at for at, _ in conversation.messages]
     replayed: dict[str, ReplayedCall] = {}
-    waiting: dict[str, str] = {}
-    for place, message in enumerate(messages):
-        if message.get("role") == "tool":
-            id = waiting.pop(str(message.get("tool_call_id")), None)
-            if id is None:
-                continue
-            content = _text(message.get("content"))
-            failed = failure(content)
-            if failed:
-                gate.failed(id, done=False)
+    for place, kind, id in sorted(steps):
+        call = conversation.calls[id]
+        if kind == 0:
+            heard = bisect_right(moments, place)
+            before = conversation.messages[heard - 1][1] if heard else ()
+            given = call.arguments if isinstance(call.arguments, str | Mapping) else json.dumps(call.arguments)
+            for role in gate.policy.roles(call.tool):
+                if confirmed(role, before):
+                    gate.confirm_call(call.tool, given, by=role)
+            moment = now if now is not None or call.at[0] is NO_MOMENT else call.at[0]
+            decision = gate.offer(call.tool, given, id=id, now=moment)
+            declared = policy.tools.get(call.tool)
+            reads = declared is not None and declared.reads
+            replayed[id] = ReplayedCall(number, call.line or number, call.message, decision, reads)
+        elif replayed[id].decision.number is not None:
+            text = call.result if isinstance(call.result, str) else json.dumps(call.result)
+            nothing_done = not call.failed and failure(text)
+            if call.failed or nothing_done:
+                gate.failed(id, done=not nothing_done)
             else:
-                gate.result(id, content)
-            replayed[id] = replace(replayed[id], failed=failed, answered=True)
-            continue
-        for at, call_data in enumerate(_calls_of(message, f"conversation {number}, message {place + 1}")):
-            function = call_data.get("function") or {}
-            name, arguments = str(function.get("name")), function.get("arguments") or "{}"
-            id = f"{place}.{at}"
-            call = replayed_call(gate, name, arguments, id=id, now=now, confirmed=confirmed, before=messages[:place])
-            replayed[id] = replace(call, conversation=number, line=number, message=place + 1)
-            if call.decision.number is not None:
-                waiting[str(call_data.get("id"))] = id
+                gate.result(id, text)
+            replayed[id] = replace(replayed[id], failed=call.failed or nothing_done, answered=True)
     return list(replayed.values())
 
 
-def replayed_call(
-    gate: PolicyGate,
-    tool: str,
-    arguments: object,
-    *,
-    id: str,
-    now: datetime | None,
-    confirmed: Callable[[str, Messages], bool],
-    before: Messages,
-) -> ReplayedCall:
-    """A recorded call as a gate that observes judges it, at no place yet; see `replay_conversation`."""
-    given = arguments if isinstance(arguments, str | Mapping) else json.dumps(arguments)
-    for role in gate.policy.roles(tool):
-        if confirmed(role, before):
-            gate.confirm_call(tool, given, by=role)
-    decision = gate.offer(tool, given, id=id, now=now)
-    declared = gate.policy.tools.get(tool)
-    return ReplayedCall(0, 0, None, decision, declared is not None and declared.reads)
+def _of_messages(messages: Messages, number: int) -> RecordedConversation:
+    """The calls of messages, each with the first result behind it that answers it."""
+    conversation = RecordedConversation(str(number))
+    waiting: dict[str, RecordedCall] = {}
+    for place, message in enumerate(messages):
+        if message.get("role") == "tool":
+            answered = waiting.pop(str(message.get("tool_call_id")), None)
+            if answered is not None:
+                answered.result, answered.answered = _text(message.get("content")), (NO_MOMENT, place, 0)
+            continue
+        calls = _calls_of(message, f"conversation {number}, message {place + 1}")
+        if calls:
+            conversation.messages.append(((NO_MOMENT, place, -1), messages[:place]))
+        for at, call_data in enumerate(calls):
+            function = call_data.get("function") or {}
+            call = RecordedCall(0, str(function.get("name")), (NO_MOMENT, place, at), function.get("arguments") or "{}")
+            call.message = place + 1
+            conversation.calls[f"{place}.{at}"] = waiting[str(call_data.get("id"))] = call
+    return conversation
 
 
 def summary_of(calls: Iterable[ReplayedCall]) -> dict[str, Any]:

@@ -8,19 +8,15 @@ by its identifier. Spans belong together by ``gen_ai.conversation.id``, otherwis
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, tzinfo
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonObject
-from stepguard.policy.policy import Policy
-from stepguard.policy.replay import Messages, ReplayedCall, replayed_call
+from stepguard.policy.replay import Place, RecordedCall, RecordedConversation
 from stepguard.policy.span_records import SpanRecord, read_records
 
-__all__ = ["SpanConversation", "read_span_conversations", "replay_spans"]
+__all__ = ["read_span_conversations"]
 
 _INPUT: Final = "gen_ai.input.messages"
 _OUTPUT: Final = "gen_ai.output.messages"
@@ -31,38 +27,8 @@ _RESULT: Final = "gen_ai.tool.call.result"
 _CONTENT: Final = "turn the recording of their content on, and record the conventions of 1.37 or later"
 _OLD_EVENTS: Final = ("gen_ai.choice", "gen_ai.assistant.message", "gen_ai.tool.message")
 
-_Place = tuple[datetime, int, int]
-"""When something happened; what happened at one moment is in the order of the file, and within a record in its own."""
 
-
-@dataclass(slots=True)
-class _RecordedCall:
-    line: int
-    tool: str
-    at: _Place
-    arguments: object = None
-    result: object = None
-    answered: _Place | None = None
-    failed: bool = False
-    executed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class SpanConversation:
-    """What was recorded of a conversation.
-
-    Attributes:
-        name: its identifier, or that of its trace.
-        calls: its calls by their identifiers.
-        messages: the moments, in order, each with the messages before it.
-    """
-
-    name: str
-    calls: dict[str, _RecordedCall] = field(default_factory=dict)
-    messages: list[tuple[_Place, Messages]] = field(default_factory=list)
-
-
-def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
+def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     """The conversations of a file of spans, in the order in which they begin in it.
 
     Raises:
@@ -75,14 +41,14 @@ def read_span_conversations(lines: Iterable[str]) -> list[SpanConversation]:
         if isinstance(id := record.attributes.get("gen_ai.conversation.id"), str):
             known.setdefault(record.trace, {})[id] = None
     nesting = _Nesting(everything)
-    conversations: dict[str, SpanConversation] = {}
+    conversations: dict[str, RecordedConversation] = {}
     for number, record in enumerate(records):
         if record.name in _OLD_EVENTS:
             raise _unread(record.line, f"messages are recorded one by one: {_CONTENT}")
         own = record.attributes.get("gen_ai.conversation.id")
         of_trace = list(known.get(record.trace, ()))
         name = own if isinstance(own, str) else of_trace[0] if len(of_trace) == 1 else record.trace
-        conversation = conversations.setdefault(name, SpanConversation(name))
+        conversation = conversations.setdefault(name, RecordedConversation(name))
         if nesting.executes(record):
             _execution(conversation, record, number)
         for key in (_INPUT, _OUTPUT):
@@ -163,55 +129,7 @@ def _as_data(given: object) -> Any:
         return given
 
 
-def replay_spans(
-    policy: Policy,
-    conversation: SpanConversation,
-    *,
-    number: int = 1,
-    now: datetime | None = None,
-    zone: tzinfo = UTC,
-    facts: Mapping[str, object] | None = None,
-    confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
-    failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
-) -> list[ReplayedCall]:
-    """What a gate would have said of each call, in the order of their times.
-
-    Args:
-        policy: the policy.
-        conversation: one of `read_span_conversations`.
-        now: the moment of every call; None: that of its record.
-        number, zone, facts, confirmed: as for `stepguard.policy.replay.replay_conversation`.
-        failure: likewise; a span that failed may have done something all the same.
-    """
-    gate = policy.gate(conversation=conversation.name or str(number), zone=zone, observe=True, facts=facts)
-    steps = [(call.at, 0, id) for id, call in conversation.calls.items()]
-    for id, call in conversation.calls.items():
-        if call.answered is not None:
-            steps.append((max(call.at, call.answered), 1, id))
-    moments = [at for at, _ in conversation.messages]
-    replayed: dict[str, ReplayedCall] = {}
-    for place, kind, id in sorted(steps):
-        call = conversation.calls[id]
-        if kind == 0:
-            heard = bisect_right(moments, place)
-            before = conversation.messages[heard - 1][1] if heard else ()
-            moment = now or call.at[0]
-            replayed[id] = replayed_call(
-                gate, call.tool, call.arguments, id=id, now=moment, confirmed=confirmed, before=before
-            )
-            replayed[id] = replace(replayed[id], conversation=number, line=call.line)
-        elif replayed[id].decision.number is not None:
-            text = call.result if isinstance(call.result, str) else json.dumps(call.result)
-            nothing_done = not call.failed and failure(text)
-            if call.failed or nothing_done:
-                gate.failed(id, done=not nothing_done)
-            else:
-                gate.result(id, text)
-            replayed[id] = replace(replayed[id], failed=call.failed or nothing_done, answered=True)
-    return list(replayed.values())
-
-
-def _execution(conversation: SpanConversation, record: SpanRecord, number: int) -> None:
+def _execution(conversation: RecordedConversation, record: SpanRecord, number: int) -> None:
     tool = record.attributes.get(_NAME)
     if not isinstance(tool, str) or not tool:
         raise _unread(record.line, "a tool was executed, and its name was not recorded")
@@ -221,7 +139,7 @@ def _execution(conversation: SpanConversation, record: SpanRecord, number: int) 
     if known is not None and known.executed:
         key = f"{key}.{record.span}"  # an identifier that is used again
         known = None
-    call = _RecordedCall(record.line, tool, (record.start, number, 0), answered=(record.end, number, 1), executed=True)
+    call = RecordedCall(record.line, tool, (record.start, number, 0), answered=(record.end, number, 1), executed=True)
     call.arguments, call.result = record.attributes.get(_ARGUMENTS), record.attributes.get(_RESULT)
     call.failed = record.failed
     if known is not None:
@@ -230,7 +148,7 @@ def _execution(conversation: SpanConversation, record: SpanRecord, number: int) 
     conversation.calls[key] = call
 
 
-def _messages(conversation: SpanConversation, record: SpanRecord, number: int, key: str) -> None:
+def _messages(conversation: RecordedConversation, record: SpanRecord, number: int, key: str) -> None:
     given = _as_data(record.attributes[key])
     if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
         raise _unread(record.line, f"{key} holds no messages: {_CONTENT}")
@@ -252,7 +170,7 @@ def _words(part: Mapping[str, Any]) -> str:
     return str(part.get("content", "")) if part.get("type") == "text" else ""
 
 
-def _part(conversation: SpanConversation, record: SpanRecord, part: Mapping[str, Any], at: _Place) -> None:
+def _part(conversation: RecordedConversation, record: SpanRecord, part: Mapping[str, Any], at: Place) -> None:
     """A call in a message, or its result, each taken where it is seen first."""
     kind, id = part.get("type"), part.get("id")
     if kind not in ("tool_call", "tool_call_response"):
@@ -272,7 +190,7 @@ def _part(conversation: SpanConversation, record: SpanRecord, part: Mapping[str,
     if arguments is None and "arguments" in part:
         arguments = {}
     if call is None:
-        conversation.calls[id] = _RecordedCall(record.line, tool, at, arguments)
+        conversation.calls[id] = RecordedCall(record.line, tool, at, arguments)
     elif not call.executed and (call.tool, call.arguments) != (tool, arguments):
         raise _unread(record.line, f"{id[:60]!r} stands for two calls, so that it is not known which was answered")
     elif call.arguments is None and call.tool == tool:

@@ -14,8 +14,8 @@ from tables import all_rows
 from stepguard import Policy
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.policy.replay import ReplayedCall
-from stepguard.policy.span_replay import read_span_conversations, replay_spans
+from stepguard.policy.replay import ReplayedCall, replay_conversation
+from stepguard.policy.span_replay import read_span_conversations
 
 POLICY = Policy.parse(SHOP)
 NANO = 1_000_000_000
@@ -84,7 +84,7 @@ def replayed(*spans: Any, **options: Any) -> list[ReplayedCall]:
     return [
         call
         for number, conversation in enumerate(read_span_conversations(text), 1)
-        for call in replay_spans(POLICY, conversation, number=number, facts={"customer": "C1"}, **options)
+        for call in replay_conversation(POLICY, conversation, number=number, facts={"customer": "C1"}, **options)
     ]
 
 
@@ -295,7 +295,7 @@ def test_a_call_below_one_of_the_same_tool_is_the_same_where_nothing_differs(inn
     """An inner layer that records a call again does not double it; another call does not hide below the first."""
     spans = [executed("pay", 1, {"amount": 1}, span="a"), otlp("x", 1.1, span="b", parent="a")]
     (conversation,) = read_span_conversations(lines(*spans, executed("pay", 1.2, inner, span="c", parent="b")))
-    assert [each.decision.outcome for each in replay_spans(PAY, conversation)] == ["allow", "refuse"][:calls]
+    assert [each.decision.outcome for each in replay_conversation(PAY, conversation)] == ["allow", "refuse"][:calls]
 
 
 def doubled(**given: Any) -> str:
@@ -322,4 +322,4 @@ def test_what_is_recorded_twice_and_differs_is_refused() -> None:
     listed["attributes"][2]["value"]["kvlistValue"]["values"].append({"key": "amount", "value": {"intValue": "1"}})
     for line in (lines(listed)[0], doubled(**{key: '{"amount": 900, "amount": 1}'})):
         (conversation,) = read_span_conversations([line])
-        assert [each.decision.outcome for each in replay_spans(PAY, conversation)] == ["refuse"]
+        assert [each.decision.outcome for each in replay_conversation(PAY, conversation)] == ["refuse"]
