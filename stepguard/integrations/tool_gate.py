@@ -310,6 +310,8 @@ class ToolGate:
 
             Procedure.parse(text).with_operations(tools=gate.operations("get_order", "refund"))
 
+        A step is tried again (``Tool(retries=...)``) where its tool has raised `NothingDone`.
+
         Args:
             names: those that its steps call; all of them where none is given.
 
@@ -359,8 +361,11 @@ class ToolGate:
 
         Raises:
             NothingDone: it was not, and is refused.
+            StepguardError: it may have taken effect.
         """
         recorded = self.gate.recorded(decision)
+        if recorded is None and any(reason.kind == "repeated" for reason in decision.reasons):
+            raise StepguardError(f"the call to {decision.tool} was made before, and what came of it is not known")
         if recorded is None:
             raise NothingDone(decision.message)
         with suppress(ValueError):

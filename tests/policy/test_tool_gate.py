@@ -41,7 +41,7 @@ class Shop:
 
     def gate(self, **options: Any) -> ToolGate:
         """A gate before them."""
-        tools: dict[str, Any] = {"get_order": self.get_order, "refund": Tool(self.refund)}
+        tools: dict[str, Any] = {"get_order": self.get_order, "refund": Tool(self.refund, retries=1)}
         return ToolGate(Policy.parse(SHOP), tools, facts={"customer": "C1"}, clock=lambda: NOW, **options)
 
 
@@ -71,6 +71,7 @@ def test_the_steps_of_a_procedure_are_judged_by_the_same_gate(use_async: bool) -
     for look, amount, agrees, said in [
         ("", "20", False, "Call get_order"), ("seen", "20", False, ""), ("seen", "500", False, "No more than"),
         ("seen", "120", False, "waiting for approval"), ("seen", "120.50", True, ""),
+        ("seen", "66", False, "what came of it is not known"), ("seen", "13", False, "the till is closed"),
     ]:  # fmt: skip
         shop = AsyncShop() if use_async else Shop()
         gate = shop.gate(confirm=lambda decision, role, agrees=agrees: agrees)
