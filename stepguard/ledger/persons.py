@@ -56,9 +56,10 @@ class PersonNames:
     """
 
     def __init__(self, names: Iterable[str]) -> None:
-        if isinstance(names, str):
-            raise ConfigError(f"a person is a list of names, not one text ({names!r:.60})", option="person")
-        plain = [_plain(each) for each in names]
+        given = [names] if isinstance(names, str) else list(names)
+        if isinstance(names, str) or not all(isinstance(each, str) for each in given):
+            raise ConfigError(f"a person is a list of names, which are texts, not {names!r:.60}", option="person")
+        plain = [_plain(each) for each in given]
         short = next((each for each in plain if len(each) < _SHORTEST), None)
         if short is not None or not plain:
             what = "no name" if short is None else f"{short!r}, which stands everywhere by chance"

@@ -191,8 +191,8 @@ def test_what_cannot_be_meant_is_refused(arguments: list[str], said: str, tmp_pa
 def test_a_person_is_a_list_of_names(tmp_path: Path) -> None:
     """One text would be a list of letters."""
     with Ledger(tmp_path / "runs.db") as ledger:
-        names: str | list[str]
-        for names in ("Anna", []):
+        names: Any
+        for names in ("Anna", [], [1042]):
             with pytest.raises(ConfigError, match="a person is"):
                 find_person(ledger, names)
 
