@@ -7,12 +7,12 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import pytest
+from html_harness import Page
 from tables import all_rows
 
 from stepguard.cli import main
@@ -92,41 +92,13 @@ def series(arm: str, rights: Sequence[bool], *, length: int = 5, **changed: Any)
     return [outcome(arm, right=right, seed=seed, length=length, **changed) for seed, right in enumerate(rights)]
 
 
-class Checker(HTMLParser):
-    """Reads a document, asserts that its tags balance, and keeps what is worth looking at."""
-
-    def __init__(self, document: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.open: list[str] = []
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-        self.text: list[str] = []
-        self.feed(document)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
-        if tag not in ("meta", "br", "hr"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if not {"style", "script"} & set(self.open):
-            self.text.append(data)
-
-    def all(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.found if name == tag]
-
-
-def read(outcomes: Sequence[Outcome], **meta: Any) -> tuple[str, Checker]:
+def read(outcomes: Sequence[Outcome], **meta: Any) -> tuple[str, Page]:
     document = make_report(outcomes, {"model": "m", **meta})
-    return document, Checker(document)
+    return document, Page(document)
 
 
 def words(outcomes: Sequence[Outcome], **meta: Any) -> str:
-    return "".join(read(outcomes, **meta)[1].text)
+    return "".join(read(outcomes, **meta)[1].words)
 
 
 def headline(outcomes: Sequence[Outcome]) -> str:
@@ -323,7 +295,7 @@ def test_lenient_reading_is_told_where_it_matters() -> None:
     """The headline compares lenient shares, and the table shows both."""
     outcomes = [outcome("cot", right=False, right_lenient=True, status="no_answer"), *series("guard", [True])]
     assert "cot, ends 100%" in headline(outcomes)
-    assert "lenient" in "".join(read(outcomes)[1].text).split("Share of programs")[1].split("What each part adds")[0]
+    assert "lenient" in "".join(read(outcomes)[1].words).split("Share of programs")[1].split("What each part adds")[0]
     assert compare([True], [True]).difference == 0
 
 
@@ -366,9 +338,9 @@ def test_a_bound_is_rounded_up() -> None:
 def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
     """Tags balance, ids are unique, links inside lead somewhere, headings start once, tables and charts are named."""
     document = few_reported() if outcomes is FEW else make_report(outcomes, META)
-    found = Checker(document)
+    found = Page(document)
     assert document.startswith("<!DOCTYPE html>\n<html lang=")
-    ids = [attributes["id"] for _, attributes in found.found if "id" in attributes]
+    ids = [attributes["id"] for _, attributes in found.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     assert all((link["href"] or "")[1:] in ids for link in found.all("a"))
     named = re.findall(r"url\(#([\w-]+)\)", document)
@@ -382,9 +354,9 @@ def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
 def test_the_document_needs_nothing_else() -> None:
     """No address, no source, no font and no import: it can be read without a network."""
     document = few_reported()
-    found = Checker(document)
+    found = Page(document)
     assert not re.search(r"https?:|//[a-z]|@import|src=|url\((?!#)", document)
-    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & {tag for tag, _ in found.found}
+    assert not {"link", "img", "iframe", "object", "embed", "base", "form"} & {tag for tag, _ in found.tags}
     (policy,) = [each["content"] for each in found.all("meta") if each.get("http-equiv")]
     assert policy is not None
     assert policy.startswith("default-src 'none';")
@@ -411,10 +383,10 @@ def test_foreign_text_is_escaped_everywhere(tmp_path: Path) -> None:
     ]
     write_reports(tmp_path, outcomes, {NASTY: NASTY, "model": NASTY, "versions": {NASTY: [NASTY]}})
     document = (tmp_path / "report.html").read_bytes().decode("ascii")
-    found = Checker(document)
+    found = Page(document)
     assert document.count("<script") == few_reported().count("<script") == 1
     assert found.all("img") == []
-    assert all("onerror" not in attributes for _, attributes in found.found)
+    assert all("onerror" not in attributes for _, attributes in found.tags)
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f]", document)
     assert "\\x1b[31m" in document
     assert "\\ud800" in document
@@ -429,7 +401,7 @@ def test_the_shown_replies_are_escaped() -> None:
     again = replay(nasty, META)
     assert again is not None
     document, found = read([nasty], **META)
-    assert "request and reply as they were" in "".join(found.text)
+    assert "request and reply as they were" in "".join(found.words)
     assert document.count("<script") == 1
     assert "&lt;/pre&gt;&lt;script&gt;alert(1)" in document
 
@@ -452,7 +424,7 @@ def test_many_outcomes_and_long_texts_stay_small() -> None:
     ]
     document, found = read(outcomes)
     assert len(document) < 200_000
-    assert "more characters are left out here" in "".join(found.text)
+    assert "more characters are left out here" in "".join(found.words)
 
 
 @few_draws
@@ -486,8 +458,8 @@ def test_the_bench_command_writes_the_report(tmp_path: Path, capsys: pytest.Capt
     assert main(["bench", "--lengths", "3", "-n", "2", "--out", str(tmp_path / "out")]) == 0
     assert "report.html" in capsys.readouterr().out
     document = (tmp_path / "out" / "report.html").read_text(encoding="ascii")
-    found = Checker(document)
-    assert "SIMULATED MODEL" in "".join(found.text)
+    found = Page(document)
+    assert "SIMULATED MODEL" in "".join(found.words)
 
 
 @few_draws

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
 from control_flow_harness import make_program
+from html_harness import Page
 from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step
@@ -27,37 +27,7 @@ from stepguard.results import Result
 from stepguard.show import draw_html, draw_text
 from stepguard.testing import Plant, SimulatedModel, Slips
 
-VOID = {"meta", "br", "hr"}
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(2)>&lt;\x1b[31m\u202e"
-
-
-class Page(HTMLParser):
-    """What a browser would make of a page: every element balanced, and what they are."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.tags: list[tuple[str, dict[str, str | None]]] = []
-        self.words: list[str] = []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open and self.open[-1] != "style":
-            self.words.append(data)
-
-    @property
-    def text(self) -> str:
-        return " ".join(" ".join(self.words).split())
 
 
 def claim() -> Procedure:
