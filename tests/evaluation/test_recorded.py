@@ -102,6 +102,7 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
         ("returns", 1, 30, 16, "again.txt"),
         ("returns", 2, 100, 20, "again.txt"),
         ("returns", 2, 300, 16, "fresh-300.txt"),
+        ("returns", 2, 400, 16, "fresh-400.txt"),
     ],
 )
 def test_the_table_of_decisions_follows_from_the_recorded_replies(
