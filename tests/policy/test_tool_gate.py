@@ -93,6 +93,42 @@ def test_the_steps_of_a_procedure_are_judged_by_the_same_gate(use_async: bool) -
         ToolGate(Policy.parse(SHOP), {"refund": Tool(shop.refund, approval=True)})
 
 
+def test_the_tools_of_a_graph() -> None:
+    """A `ToolNode` of LangGraph makes no call that the gate refuses, and the model is told what comes first."""
+    pytest.importorskip("langchain")
+    graph, prebuilt = pytest.importorskip("langgraph.graph"), pytest.importorskip("langgraph.prebuilt")
+    from langchain_core.tools import StructuredTool
+
+    from stepguard.integrations.langchain.tools import PolicyMiddleware
+
+    shop = Shop()
+
+    def refund(order: str, amount: float) -> str:
+        """Pay back."""
+        shop.paid.append((amount, ""))
+        return json.dumps(shop.get_order(order))
+
+    tools = [StructuredTool.from_function(each) for each in (shop.get_order, refund)]
+    asked = [("refund", {"order": "A1", "amount": 20}), ("get_order", {"id": "A1"}),
+             ("refund", {"order": "A1", "amount": 500}), ("refund", {"order": "A1", "amount": 20})]  # fmt: skip
+
+    def model(state: dict[str, Any]) -> dict[str, Any]:
+        number = len(state["messages"]) // 2
+        calls = [{"name": name, "args": args, "id": f"c{number}"} for name, args in asked[number : number + 1]]
+        return {"messages": [{"role": "assistant", "content": "", "tool_calls": calls}]}
+
+    built = graph.StateGraph(graph.MessagesState)
+    built.add_node("model", model)
+    built.add_node("tools", prebuilt.ToolNode(tools, wrap_tool_call=PolicyMiddleware(shop.gate()).wrap_tool_call))
+    built.add_edge(graph.START, "model")
+    built.add_edge("tools", "model")
+    built.add_conditional_edges("model", lambda state: "tools" if state["messages"][-1].tool_calls else graph.END)
+    messages = built.compile().invoke({"messages": []})["messages"]
+    assert [each.status for each in messages[1::2]] == ["error", "success", "error", "success"]
+    assert 'Call get_order(id="A1") first.' in messages[1].content
+    assert shop.paid == [(20, "")]
+
+
 def test_a_loop_of_ones_own() -> None:
     """Messages of OpenAI's, as objects or as mappings, are answered; what is refused is never called."""
     shop = Shop()
