@@ -30,22 +30,22 @@ def add_guard(
         seconds: whether one of them is ``--max-seconds``, of a run.
         stop_early: whether one of them is ``--stop-early``.
     """
-    said, usual = ("", Budget()) if limits is None else (" (default: %(default)s)", limits)
+    note, usual = ("", Budget()) if limits is None else (" (default: %(default)s)", limits)
     group.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
     group.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
     group.add_argument(
-        "--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{said}"
+        "--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{note}"
     )
     group.add_argument(
         "--max-tokens",
         metavar="N",
         type=int,
         default=usual.tokens,
-        help=f"stop a run once this many tokens are spent{said}",
+        help=f"stop a run once this many tokens are spent{note}",
     )
     if seconds:
         group.add_argument(
-            "--max-seconds", metavar="S", type=float, default=usual.seconds, help=f"stop a run after this time{said}"
+            "--max-seconds", metavar="S", type=float, default=usual.seconds, help=f"stop a run after this time{note}"
         )
     if stop_early:
         group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
@@ -228,19 +228,19 @@ def _text_of(path: str, option: str, name: str | None = None) -> str:
 
 def _from_json(path: str) -> dict[str, object]:
     try:
-        found = decode(_text_of(path, "--inputs "))
+        data = decode(_text_of(path, "--inputs "))
     except InputError:
         raise
     except ValueError as error:
         raise InputError(f"--inputs {path}: not valid JSON: {error}") from None
-    if not isinstance(found, JsonObject):
+    if not isinstance(data, JsonObject):
         raise InputError(f'--inputs {path}: a JSON object is needed, such as {{"x": 12}}')
-    if found.repeated:
-        raise InputError(f"--inputs {path}: {sorted(found.repeated)[0]!r} stands in it twice")
-    for name, value in found.items():
+    if data.repeated:
+        raise InputError(f"--inputs {path}: {sorted(data.repeated)[0]!r} stands in it twice")
+    for name, value in data.items():
         if value is None:
             raise InputError(f"--inputs {path}: {name!r} is null; leave out an input that is not given", name=name)
-    return dict(found)
+    return dict(data)
 
 
 def read_price(price: str | None, max_cost: object = None) -> Price | None:

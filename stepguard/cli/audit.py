@@ -46,14 +46,14 @@ def main(options: argparse.Namespace) -> int:
     """
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)
-    found = audit(procedure, inputs, _transcript(options.transcript))
+    audited = audit(procedure, inputs, _transcript(options.transcript))
     if options.json:
-        sys.stdout.write(found.to_json() + "\n")
+        sys.stdout.write(audited.to_json() + "\n")
     else:
-        _print(found, procedure)
-    if found.wrong:
+        _print(audited, procedure)
+    if audited.wrong:
         return _WRONG
-    return _RIGHT if found.ok else _NOT_JUDGED
+    return _RIGHT if audited.ok else _NOT_JUDGED
 
 
 def _transcript(path: str) -> str:

@@ -330,9 +330,9 @@ def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> Non
                 f"self-conditioning at {probe['length']} steps {'with' if probe['guarded'] else 'without'} the guard: "
                 f"{probe['slope']:+.2f} [{low:+.2f}, {high:+.2f}] of step accuracy for each unit of error share"
             )
-    for said in ("truth", "warning", "published"):
-        if said in results["meta"]:
-            console.print({"truth": "right values: ", "published": "published: "}.get(said, "") + results["meta"][said])
+    for fact in ("truth", "warning", "published"):
+        if fact in results["meta"]:
+            console.print({"truth": "right values: ", "published": "published: "}.get(fact, "") + results["meta"][fact])
     if simulated:
         console.print(f"{SIMULATED} It slips as the profile {results['meta']['profile']} says.")
     if out is not None:

@@ -50,12 +50,12 @@ class Blind(Named):
             other = neighbour()
         except ConfigError as error:
             return nothing(self.name, task, status="error", error=f"there is no other instance to learn from: {error}")
-        seen = ClaimCounts(other)
-        guard = make_guard(other, backend, mine, seen)
+        counts = ClaimCounts(other)
+        guard = make_guard(other, backend, mine, counts)
         result = await guard.arun(other.procedure, other.inputs)
         if result.status == "failed":
             return nothing(self.name, task, status="error", error=f"the other instance failed: {result.problem}")
-        schedule = dict(seen.refused)
+        schedule = dict(counts.refused)
         if result.problem is not None and result.problem.occurrence.index in schedule:
             schedule[result.problem.occurrence.index] -= 1  # after the last one it was not asked again
         policy = Ladder.of(mine.repair) if isinstance(mine.repair, int) else mine.repair

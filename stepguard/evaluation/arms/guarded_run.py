@@ -24,10 +24,10 @@ from stepguard.telemetry.hooks import as_observers
 from stepguard.telemetry.logging import Telemetry
 
 
-def make_guard(task: Task, backend: Backend, options: ArmOptions, seen: ClaimCounts) -> Guard:
+def make_guard(task: Task, backend: Backend, options: ArmOptions, counts: ClaimCounts) -> Guard:
     """The guard that the options of an arm describe, watched."""
     settings: dict[str, Any] = {option.name: getattr(options, option.name) for option in fields(options)}
-    settings["observer"] = [seen, *as_observers(options.observer)]
+    settings["observer"] = [counts, *as_observers(options.observer)]
     if options.seed is None:
         settings["seed"] = task.seed
     return Guard(backend, **settings)
@@ -94,22 +94,22 @@ async def run_guarded(
     Args:
         only: the steps whose claims are counted; None: all of them.
     """
-    seen = ClaimCounts(task, only)
+    counts = ClaimCounts(task, only)
     if judging is not None:  # replies are stopped by the guard's own checker
         options = replace(options, stop_early=False)
-    guard = make_guard(task, backend, options, seen)
+    guard = make_guard(task, backend, options, counts)
     started = time.monotonic()
     if judging is None:
         result = await guard.arun(task.procedure, task.inputs)
     else:
         run = guard.start(task.procedure, task.inputs)
-        await _drive(run, backend, judging, Telemetry(run, [seen, *as_observers(options.observer)]))
+        await _drive(run, backend, judging, Telemetry(run, [counts, *as_observers(options.observer)]))
         result = run.result()
     outcome = _outcome(arm, task, result, time.monotonic() - started, observe=options.observe)
-    outcome = replace(outcome, served_by=served_by(seen.completions))
+    outcome = replace(outcome, served_by=served_by(counts.completions))
     if options.observe:
         return outcome
-    return replace(outcome, claims=seen.claims, wrong_claims=seen.wrong, wrong_accepted=seen.accepted)
+    return replace(outcome, claims=counts.claims, wrong_claims=counts.wrong, wrong_accepted=counts.accepted)
 
 
 async def _drive(run: Run, backend: Backend, judging: ClaimChecker, telemetry: Telemetry) -> None:

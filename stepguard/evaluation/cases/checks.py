@@ -134,8 +134,8 @@ def _file_value(value: object, kind: ValueType) -> object:
         raise ValueRefused(f"a value of type {kind} was expected, found a number", text=value)
     if isinstance(value, str | bool):
         return value
-    found = "null" if value is None else "a list" if isinstance(value, list) else "an object"
-    raise ValueRefused(f"a value of type {kind} was expected", text=found)
+    json_kind = "null" if value is None else "a list" if isinstance(value, list) else "an object"
+    raise ValueRefused(f"a value of type {kind} was expected", text=json_kind)
 
 
 def _truth(
@@ -175,9 +175,9 @@ def _short(text: str) -> str:
 
 
 def _contradiction(step: Step, value: Value, computed: Value, procedure: Procedure) -> str:
-    said = "expected is" if step.id == procedure.answer else "the case says"
+    source = "expected is" if step.id == procedure.answer else "the case says"
     return (
-        f"{said} {_short(step.type.write(value))} for {step.id!r}, but the formulas of {procedure.name} give exactly "
+        f"{source} {_short(step.type.write(value))} for {step.id!r}, but the formulas of {procedure.name} give exactly "
         f"{_short(step.type.write(computed))}; mend the case or the procedure"
     )
 

@@ -265,16 +265,16 @@ class Arithmetic(DraftedFamily):
 class _Operation:
     """One instruction over values as steps have them."""
 
-    found: Instruction
+    instruction: Instruction
     places: int | None
 
     def solve(self, values: Mapping[str, Value]) -> Value:
-        left, right = (self._scaled(each, values) for each in (self.found.left, self.found.right))
-        return _number(compute(self.found.sign, left, right), self.places)
+        left, right = (self._scaled(each, values) for each in (self.instruction.left, self.instruction.right))
+        return _number(compute(self.instruction.sign, left, right), self.places)
 
     def work(self, values: Mapping[str, Value]) -> str:
-        left, right = (self._operand_text(each, values) for each in (self.found.left, self.found.right))
-        return f"{left} {self.found.sign} {f'({right})' if right.startswith('-') else right}"
+        left, right = (self._operand_text(each, values) for each in (self.instruction.left, self.instruction.right))
+        return f"{left} {self.instruction.sign} {f'({right})' if right.startswith('-') else right}"
 
     def _scaled(self, operand: Operand, values: Mapping[str, Value]) -> int:
         if isinstance(operand, int):
@@ -284,7 +284,7 @@ class _Operation:
     def _operand_text(self, operand: Operand, values: Mapping[str, Value]) -> str:
         if isinstance(operand, str):
             return str(values[operand])
-        return str(operand) if self.found.sign in "*/" else str(_number(operand, self.places))
+        return str(operand) if self.instruction.sign in "*/" else str(_number(operand, self.places))
 
 
 def _number(scaled: int, places: int | None) -> Value:

@@ -54,16 +54,16 @@ def family_named(text: str) -> Family:
             option="task",
         )
     name, knobs = read
-    found, source = FAMILIES.find(name)
-    if not callable(found):
-        family: object = found
+    entry, source = FAMILIES.find(name)
+    if not callable(entry):
+        family: object = entry
         allowed: list[str] = []
     else:
-        allowed = options_of(found)
+        allowed = options_of(entry)
     check_knobs(f"task {name!r}", knobs, allowed, "task")
-    if callable(found):
+    if callable(entry):
         try:
-            family = found(**knobs)
+            family = entry(**knobs)
         except ConfigError as error:
             raise ConfigError(f"task {text.strip()!r}: {error}", option="task") from error
         except Exception as error:  # the family may be foreign code

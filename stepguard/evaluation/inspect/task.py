@@ -138,9 +138,9 @@ def run_arm(arm: str | Sequence[str] = "guard", segment: int = 10, retries: int 
         backend = InspectBackend(get_model())
         async with backend.session():
             outcome = await chosen.run(made, backend, options, lambda: family.make(about["neighbour"], about["length"]))
-        found = outcome.to_dict()
-        del found["texts"]  # every reply stands in the transcript
-        state.store.set(OUTCOME, found)
+        data = outcome.to_dict()
+        del data["texts"]  # every reply stands in the transcript
+        state.store.set(OUTCOME, data)
         if backend.last is not None:
             state.output = backend.last
         if backend.ended_by is not None:
@@ -166,15 +166,15 @@ def judged() -> Scorer:
     """
 
     async def score(state: TaskState, target: Target) -> Score:
-        found = state.store.get(OUTCOME)
-        if found is None:
+        data = state.store.get(OUTCOME)
+        if data is None:
             raise ConfigError("this sample has no outcome of an arm: leave --solver out, or use stepguard/run_arm")
-        vouches = kind_of(found["arm"]) in ("guarded", "floor")
-        if found["status"] == _UNFINISHED:
+        vouches = kind_of(data["arm"]) in ("guarded", "floor")
+        if data["status"] == _UNFINISHED:
             values = dict.fromkeys(("right", "right_lenient", "every_step_right", "abstained", "silent_error"), 0.0)
             values |= {"error": 1.0} if vouches else {"error": 1.0, "silent_error": math.nan}
-            return Score(value=values, explanation="it was ended before the arm was done", metadata=found)
-        outcome = Outcome(**found, texts=())
+            return Score(value=values, explanation="it was ended before the arm was done", metadata=data)
+        outcome = Outcome(**data, texts=())
         values = {
             "right": float(outcome.right),
             "right_lenient": float(outcome.right_lenient),
@@ -188,7 +188,7 @@ def judged() -> Scorer:
             value=values,
             answer=state.output.completion or None,
             explanation=outcome.status if why is None else f"{outcome.status}: {why}",
-            metadata=found,
+            metadata=data,
         )
 
     return score

@@ -289,8 +289,8 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         if count >= 100:
             return
         try:
-            found, _ = decoder.raw_decode(text, match.start())
+            data, _ = decoder.raw_decode(text, match.start())
         except (ValueError, RecursionError):
             continue
-        if isinstance(found, dict):
-            yield found
+        if isinstance(data, dict):
+            yield data

@@ -54,9 +54,9 @@ def choose_guarded(outcomes: Iterable[Outcome]) -> Outcome | None:
     """The guarded run with most deviations that ended verified, else one that abstained, else any."""
     guarded = [outcome for outcome in outcomes if outcome.arm == "guard" and any(outcome.texts)]
     for wanted in (lambda each: each.verified, lambda each: each.abstained, lambda each: True):
-        found = [each for each in guarded if wanted(each)]
-        if found:
-            return min(found, key=lambda each: (-sum(each.deviations.values()), each.length, each.task, each.seed))
+        candidates = [each for each in guarded if wanted(each)]
+        if candidates:
+            return min(candidates, key=lambda each: (-sum(each.deviations.values()), each.length, each.task, each.seed))
     return None
 
 

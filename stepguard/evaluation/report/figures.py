@@ -134,13 +134,13 @@ def make_studies(outcomes: Iterable[Outcome]) -> list[Study]:
         if kind_of(outcome.arm) in ("probe", "floor"):
             continue
         tasks.setdefault(outcome.task, {}).setdefault((outcome.arm, outcome.length), []).append(outcome)
-    return [_study(task, found) for task, found in tasks.items()]
+    return [_study(task, by_cell) for task, by_cell in tasks.items()]
 
 
-def _study(task: str, found: Mapping[tuple[str, int], Sequence[Outcome]]) -> Study:
-    cells = {key: Cell(*key, tuple(outcomes)) for key, outcomes in found.items()}
-    arms = sorted(dict.fromkeys(arm for arm, _ in found), key=lambda arm: arm == GUARD)
-    lengths = tuple(sorted({length for _, length in found}))
+def _study(task: str, by_cell: Mapping[tuple[str, int], Sequence[Outcome]]) -> Study:
+    cells = {key: Cell(*key, tuple(outcomes)) for key, outcomes in by_cell.items()}
+    arms = sorted(dict.fromkeys(arm for arm, _ in by_cell), key=lambda arm: arm == GUARD)
+    lengths = tuple(sorted({length for _, length in by_cell}))
 
     free = tuple(arm for arm in arms if kind_of(arm) == "unguarded")
     rivals = [arm for arm in reversed(arms) if arm != GUARD and kind_of(arm) != "by code"]
@@ -265,8 +265,10 @@ def _silent(study: Study) -> tuple[str, bool]:
     runs = "guarded run" if n == 1 else "guarded runs"
     lengths = "" if len(study.lengths) == 1 else ", all lengths together,"
     verb = "was" if silent == 1 or n == 1 else "were"
-    said = f"{silent} of {n} {runs}{lengths} {verb} silently wrong (at most {bound(silent, n)}, one-sided 95% bound)."
-    return (f"It vouched for wrong values: {said}" if silent else said), silent > 0
+    sentence = (
+        f"{silent} of {n} {runs}{lengths} {verb} silently wrong (at most {bound(silent, n)}, one-sided 95% bound)."
+    )
+    return (f"It vouched for wrong values: {sentence}" if silent else sentence), silent > 0
 
 
 def _steps(length: int) -> str:

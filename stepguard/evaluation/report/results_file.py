@@ -56,11 +56,11 @@ def _compared(
     rows: list[dict[str, Any]] = []
     paired: list[dict[str, Any]] = []
     for (task, length), arms in cells.items():
-        rows += [_row(arm, task, length, found, price) for arm, found in arms.items()]
+        rows += [_row(arm, task, length, runs, price) for arm, runs in arms.items()]
         if "guard" in arms:
             compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
-            found = [_paired("guard", arm, task, length, arms) for arm in compared]
-            paired += [each for each in found if each is not None]
+            pairs = [_paired("guard", arm, task, length, arms) for arm in compared]
+            paired += [each for each in pairs if each is not None]
     return rows, paired
 
 
