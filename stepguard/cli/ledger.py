@@ -27,6 +27,7 @@ from stepguard.ledger import (
     find_person,
     verify_ledger,
 )
+from stepguard.ledger.register import no_run
 
 _LONGEST: Final = 60
 _DAY: Final = 86_400.0
@@ -223,7 +224,7 @@ def _forget_queued(ledger: Ledger, run_ids: Iterable[str]) -> None:
 def _is_there(ledger: Ledger, run_id: str) -> bool:
     run = ledger.summary(run_id)
     if run is None:
-        raise ConfigError(f"the ledger {ledger.path} has no run {run_id!r}", option="runs")
+        raise no_run(ledger.file, run_id)
     return run.status != "erased"
 
 
