@@ -11,6 +11,7 @@ from certification.looks import Look, show
 from certification.truth import Spec, Tree, Truth, Undefined, compute
 from stepguard import Input, Procedure, Step
 from stepguard.checks import Check
+from stepguard.errors import ProcedureError
 
 __all__ = ["STEP_KINDS", "Made", "Plan", "Trace", "make_trace", "step_kind"]
 
@@ -96,7 +97,6 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
     declared = [Input("x", "integer"), Input("y", "integer"), Input("z"), Input("label", "text")]
     steps: list[Made] = []
     states: list[Mapping[str, Truth]] = []
-    money: dict[str, str] = {}
     where = chance.randrange(length)
     kinds = list(STEP_KINDS)
     while len(steps) < length:
@@ -106,15 +106,24 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
             if kind == focus and chance.random() < 0.02:  # these values never allow it
                 return make_trace(chance, focus=focus, length=length)
             continue
-        currencies = {made.spec.currency, *(money.get(name, "") for name in made.step.reads)} - {""}
-        if len(currencies) > 1:
-            continue  # a procedure does not mix currencies
-        money[made.id] = next(iter(currencies), "")
+        if not _fits([*(each.step for each in steps), made.step], declared):
+            continue
         steps.append(made)
         states.append(dict(state))
         state[made.id] = made.truth
     procedure = Procedure([each.step for each in steps], inputs=declared, name="trace")
     return Trace(procedure, inputs, tuple(steps), tuple(states))
+
+
+def _fits(steps: list[Step], declared: list[Input]) -> bool:
+    """Whether the steps are a procedure: it mixes no currencies, and multiplies no amounts of money."""
+    try:
+        Procedure(steps, inputs=declared)
+    except ProcedureError as error:
+        if "currenc" in error.message or "money" in error.message or " is in " in error.message:
+            return False
+        raise
+    return True
 
 
 def _make(chance: random.Random, kind: str, name: str, state: Mapping[str, Truth]) -> Made | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -11,6 +11,7 @@ from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
 from stepguard.auditing.surroundings import stands_alone_after
 from stepguard.language.following import unread_behind
+from stepguard.language.mentioned import Mentions
 from stepguard.language.retraction import contrast_length, find_retractions, goes_back
 from stepguard.language.understanding import Understanding
 from stepguard.language.value_types import ValueType
@@ -47,6 +48,8 @@ _IN_FRONT: Final = re.compile(
 _OF_ANSWERS: Final = re.compile(r"\b(?:box|answer|tag|form\w*|e\.g\.|theirs|hers|yours)", re.IGNORECASE)
 """In front of a box, what tells whose it is, or how one is filled."""
 _REACH: Final = 160
+_STEP: Final = re.compile(r"^\W*(?:step ?)?[0-9]{1,3}[.):]\s", re.IGNORECASE | re.MULTILINE)
+_NAMED: Final = re.compile(r"([A-Za-z_]\w*)[\"'*`$_ ]*(?:[=:|]|\bis\b)")
 _NUMBER: Final = re.compile(r"[0-9](?:[0-9.,]*[0-9])?[\w%]*")
 
 
@@ -71,7 +74,9 @@ class Stated:
     boxed: bool = False
 
 
-def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: str) -> list[Stated]:
+def find_answers(
+    text: str, body: str, names: Names, kind: ValueType, answer: str, given: Mapping[str, str]
+) -> list[Stated]:
     """Every marked answer, in the order of the text: those that hold a value, and those that were meant to.
 
     Args:
@@ -79,6 +84,7 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
         names: the names of the procedure.
         kind: the type of the answer.
         answer: the name of the variable that is the answer.
+        given: the inputs, as text.
     """
     reader = _AnswerReader(text, body, names, kind, answer)
     answers = [
@@ -111,7 +117,7 @@ def find_answers(text: str, body: str, names: Names, kind: ValueType, answer: st
                 outermost[-1] = each
             continue
         outermost.append(each)
-    outermost = list(_asserted(outermost, body, names.understanding))
+    outermost = list(_asserted(outermost, body, names, given))
     taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
     return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in outermost]
 
@@ -133,23 +139,23 @@ def without_answers(text: str, body: str) -> str:
     return "".join((*parts, body[at:]))
 
 
-def _asserted(found: list[Stated], body: str, understanding: Understanding) -> Iterator[Stated]:
+def _asserted(found: list[Stated], body: str, names: Names, given: Mapping[str, str]) -> Iterator[Stated]:
     """The answers that are meant as such.
 
     One that is another's, or taken back behind it, has no value; another's goes where one was given before it.
     """
-    given: Value | None = None
+    last: Value | None = None
     ends = [*(each.start for each in found[1:]), len(body)]
     for each, end in zip(found, ends, strict=False):
         if each.value is None:
             yield each
-        elif _is_anothers(each, body, understanding):
-            if given is None or given == each.value:
+        elif _is_anothers(each, body, names.understanding):
+            if last is None or last == each.value:
                 yield replace(each, value=None, strict=False)
-        elif _goes_on(each, body, end, understanding):
+        elif _goes_on(each, body, end, names, given):
             yield replace(each, value=None, strict=False)
         else:
-            given = each.value
+            last = each.value
             yield each
 
 
@@ -168,12 +174,22 @@ def _is_anothers(stated: Stated, body: str, understanding: Understanding) -> boo
     return _IN_FRONT.search(front if moved[:1] == "<" else front + moved) is not None
 
 
-def _goes_on(stated: Stated, body: str, end: int, understanding: Understanding) -> bool:
+def _mentions(value: str, front: str, rest: str, names: Names, given: Mapping[str, str]) -> Mentions | None:
+    """The numbers that may be mentioned behind the last answer; None where a step stands there, which it forestalls."""
+    if _STEP.search(rest) or any(names.find(each[1]) in names.steps for each in _NAMED.finditer(rest)):
+        return None
+    formulas = " ".join(step.formula or "" for step in names.steps.values())
+    return Mentions.of({"answer": value}, {**given, "": f"{front} {formulas}"})
+
+
+def _goes_on(stated: Stated, body: str, end: int, names: Names, given: Mapping[str, str]) -> bool:
     """Whether what stands behind an answer, up to the next one, makes it another number or is not understood."""
     if isinstance(stated.value, str | bool):
         return False
     value, rest = _parted(stated, body, end)
-    if unread_behind(understanding, rest[contrast_length(value, rest) :], value):
+    last = end == len(body)
+    mentions = _mentions(value, body[: end - len(rest)], rest, names, given) if last else None
+    if unread_behind(names.understanding, rest[contrast_length(value, rest) :], value, mentions=mentions):
         return True
     behind = body[stated.end : stated.end + _REACH]
     head, _, below = behind.lstrip(" *_$").partition("\n")

@@ -138,6 +138,10 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
             whole = _trailing_expression(side, names)
             if whole is not None and len(bounds) > 2 and body[last] not in _SIGNS and _is_number(whole):
                 continue  # of "adding 5 gives 42 + 5 = 47" the operand is no side
+        if whole is None and not (leading or number or final):
+            front = _SAYS_A_NUMBER.split(side, maxsplit=1)[0]
+            if names.understanding.unread_before(front):  # t1 = half of 6 * 7 = 42
+                return replace(entry, unread=side[:60], doubt=True)
         if whole is not None and not final:
             work.append(whole)
             entry = replace(entry, end=last)
@@ -169,7 +173,7 @@ def words_behind(entry: Entry, behind: str, names: Names, *, followed: bool = Fa
         return ""
     behind = behind[contrast_length(entry.value, behind) :]
     claim = " ".join((*entry.work, entry.value))
-    return unread_behind(names.understanding, behind, claim, prose=entry.numbered, followed=followed)
+    return unread_behind(names.understanding, behind, claim, followed=followed)
 
 
 def disowned(entry: Entry, words: str, names: Names) -> Entry:

@@ -316,7 +316,8 @@ class Auditor:
 
     def _answers(self, kind: ValueType, step_claims: list[list[Entry]]) -> list[Stated]:
         """The answers that can be read, and the last one even if it cannot: an earlier one is not what was meant."""
-        answers = find_answers(self.read, self.body, self.names, kind, self.procedure.answer)
+        given = {name: show_value(value) for name, value in self.inputs.items()}
+        answers = find_answers(self.read, self.body, self.names, kind, self.procedure.answer, given)
         if self.trace is not None:
             answers = sorted([*answers, *self.trace.answers(kind)], key=lambda each: each.start)
         steps_end = max((entry.start for each in step_claims for entry in each), default=-1)

@@ -42,7 +42,7 @@ _CALCULATED: Final = re.compile(
 )
 
 
-_RATE: Final = re.compile(r"\A\s*(?:per|an?|each|every)\s+[a-z]+")
+_RATE: Final = re.compile(r"\A\s*(?:per|an?|each|every)\s+[a-z]+", re.IGNORECASE)
 """Behind a number, what it is for: an answer of 18 a day is 18."""
 
 
@@ -86,9 +86,9 @@ def find_alone(kind: ValueType, text: str) -> Value | None:
     (start, end), unit = (numbers[0].start, numbers[0].end), numbers[0].unit
     if kind.currency is not None and unit is not None and not compatible(unit, kind.currency):
         return None
-    around = side[:start] + " " + side[end:]
-    if _DIGIT.search(around) or _COUNTED.search(side[:start]) or _CALCULATED.match(side[end:]):
+    behind = _RATE.sub("", side[end:])
+    if _DIGIT.search(side[:start] + behind) or _COUNTED.search(side[:start]) or _CALCULATED.match(behind):
         return None
-    if not amount_stands_alone(side[:end].lower() + _RATE.sub("", side[end:].lower()), start, end):
+    if not amount_stands_alone((side[:end] + behind).lower(), start, end):
         return None
     return read_bare(kind, side[start:end])

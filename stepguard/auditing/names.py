@@ -17,7 +17,7 @@ from stepguard.procedure.steps import Step
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _MAX_LABEL: Final = 100
 _ASIDE: Final = re.compile(
-    r"(?:(?<=[\s*_])[(\[]|[(\[](?=[^()\[\]\n]*%))(?=[^()\[\]\n]*(?:[0-9$\u20ac\u00a3]|\b[A-Z]{3}\b))[^()\[\]\n]{1,60}[)\]]"
+    r"(?:(?<=[\s*_])[(\[]|[(\[](?=[^()\[\]\n]*%))(?=[^()\[\]\n]*(?:[%$\u20ac\u00a3]|\b[A-Z]{3}\b))[^()\[\]\n]{1,60}[)\]]"
     r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?%"
 )
 """An amount, a currency or a percentage in a label: in brackets, or beside its words."""

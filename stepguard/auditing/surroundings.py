@@ -62,6 +62,7 @@ _TOTAL_OF: Final = re.compile(r"\b(?:a|the) (?:grand |combined )?total of\Z", re
 
 _ALTERING: Final = (
     "hundred hundreds thousand thousands million millions billion billions trillion k m mn bn dozen dozens pair pairs "
+    "couple couples twins trio trios triplets quartets brace "
     "score gross percent percentage pct r rem remainder remainders rest times x plus minus over of squared cubed point "
     "half halves quarter quarters third thirds fourths fifths tenths more less fewer to or mod modulo base binary hex "
     "octal decimal rounded rounding round approximately approx about roughly ish degrees divided multiplied per cent "

@@ -14,8 +14,8 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
-from stepguard.language.mentioned import Mentions
-from stepguard.language.retraction import doubted_before, find_retractions
+from stepguard.language.mentioned import Mentions, mentions_another
+from stepguard.language.retraction import doubted_before, find_retractions, without_zeros
 from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
 from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
@@ -135,9 +135,9 @@ def unread_behind(
     behind: str,
     claim: str,
     *,
-    prose: bool = False,
     followed: bool = False,
     mentions: Mentions | None = None,
+    whole: bool = False,
 ) -> str:
     """The first words behind a claim that are not understood; empty where all are, or tell of something else.
 
@@ -145,17 +145,17 @@ def unread_behind(
         understanding: what is understood.
         behind: the text behind the value, up to the next claim.
         claim: the claim as it was written, for its numbers.
-        prose: whether the clause of the claim may go on with anything that does not deny or report it.
         followed: whether another claim, which headings may be about, stands behind it.
-        mentions: the numbers that may be mentioned, where the claim is a whole object.
+        mentions: the numbers that may be mentioned behind what answers all, None behind a claim.
+        whole: whether the claim is a whole object, behind which no sentence goes on.
     """
     reader = _Following(understanding, _DIGITS.findall(claim), mentions)
-    if mentions is not None:  # no sentence goes on behind an object
+    if whole:
         return reader.unread_sentences(behind, followed=followed)
     behind = _DECIDED.sub(" ", behind)
     end = _CLAUSE_END.match(behind) or SENTENCE_END.search(behind)
     clause, rest = (behind, "") if end is None else (behind[: end.end()], behind[end.end() :])
-    return reader.unread_clause(clause, prose=prose) or reader.unread_sentences(rest, followed=followed)
+    return reader.unread_clause(clause) or reader.unread_sentences(rest, followed=followed)
 
 
 class _Following:
@@ -165,20 +165,21 @@ class _Following:
         self._understanding = understanding
         self._mentions = mentions
         self._numbers = frozenset(numbers)
+        self._plain = frozenset(map(without_zeros, numbers))
         self._value = numbers[-1] if numbers else ""
 
-    def unread_clause(self, clause: str, *, prose: bool) -> str:
+    def unread_clause(self, clause: str) -> str:
         """What is not understood of the rest of the clause of a claim."""
         if not clause.strip(" \t\r\n.,;:!*_`\"'$)]}|"):
             return ""
         first, *parts = PART.split(MARKUP.sub(" ", clause.lstrip("*_`\"'$}|")))
         if "?" in clause:
             return clause.strip()
-        if self._dates(first) or (self._unread_words(first, prose=prose)):
+        if self._dates(first) or self._unread_words(first):
             return first.strip()
         return next((part.strip() for part in parts if self._unread_part(part)), "")
 
-    def _unread_words(self, words: str, *, prose: bool) -> bool:
+    def _unread_words(self, words: str) -> bool:
         """Whether the words right behind a value, apart from a unit, are not understood."""
         plain = _PLAIN.match(words)
         if plain is None:
@@ -186,8 +187,8 @@ class _Following:
         rest = words[plain.end() :].strip(" !*_`\"'|")
         if rest.strip(".") and (rest[0] == "." or self._unread_part(rest)):
             return True
-        if prose:
-            return _is_reported(plain[0])
+        if mentions_another(plain[0], self._plain):
+            return True
         unit = _UNIT.match(plain[0])
         if unit is not None and unit[0].strip().lower() in CONTROL | DOUBTFUL:
             return True
@@ -204,7 +205,7 @@ class _Following:
         if self._corrects(part):
             return True
         if not self._unread(part):
-            return False
+            return mentions_another(part, self._plain)
         words = _words(part)
         leads = REASON.match(part) or _LEADING.match(part)
         return (leads is None or not self._points_on(words)) and not self._tells(part)
@@ -306,9 +307,3 @@ def _sentences(text: str) -> Iterator[tuple[str, bool]]:
 
 def _words(text: str) -> set[str]:
     return {word[0].lower().replace("\u2019", "'") for word in WORD.finditer(text)}
-
-
-def _is_reported(behind: str) -> bool:
-    """Whether what goes on behind a value denies it, or says whose it is."""
-    words = behind.strip()
-    return words.lower().startswith("according ") or doubted_before(words) == "denied"

@@ -108,7 +108,8 @@ OPERATIONS: Final = _set(
     "evaluate work deduct adding subtracting multiplying dividing doubling"
 )
 CHANGING: Final = _set(
-    "half third fourth quarter square cube root multiple minus plus times percent percentage twice about like"
+    "half third fourth quarter square cube root multiple minus plus times percent percentage twice thrice double "
+    "triple halve negative inverse reciprocal opposite about like"
 )
 NO_LABEL: Final = _set(
     "before input inputs will help hope problem task instruction request required requested wanted needed asked"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -75,7 +75,7 @@ class Mentions:
     def contradicted(self, text: str) -> bool:
         """Whether a text mentions another number than these, in digits or words, or gives a name another value."""
         text = _in_digits(text)
-        return any(digits not in self.numbers for digits in _numbers(_COUNTS.sub(" ", text))) or self.misstated(text)
+        return mentions_another(text, self.numbers) or self.misstated(text)
 
     def misstated(self, text: str) -> bool:
         """Whether a text gives a name another value than it has, or denies one of the numbers."""
@@ -91,6 +91,11 @@ class Mentions:
                 if value is not None and stated is not None and without_zeros(stated[1].rstrip(".,")) != value:
                     return True
         return False
+
+
+def mentions_another(text: str, numbers: Container[str]) -> bool:
+    """Whether a text has, in digits, a number that is none of these and counts no steps, lines or decimals."""
+    return any(digits not in numbers for digits in _numbers(_COUNTS.sub(" ", text)))
 
 
 def _numbers(text: str) -> Iterator[str]:

@@ -28,6 +28,7 @@ from stepguard.language.expressions import (
 )
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
+from stepguard.language.money_products import check_products
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
 from stepguard.language.terms import (
@@ -76,7 +77,7 @@ def type_of(
         ProcedureError: it can have no value, whatever its variables are.
     """
     try:
-        return _TermTypes(types, tables, scaled=scaled).of(tree)
+        return _TermTypes(types, tables, scaled=scaled).checked(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
 
@@ -93,6 +94,12 @@ class _TermTypes:
         self.types = types
         self.tables = tables
         self.scaled = scaled
+
+    def checked(self, tree: Expression) -> ValueType:
+        """The type of an expression that is part of no other one."""
+        kind = self.of(tree)
+        check_products(tree, self.currency)
+        return kind
 
     def of(self, tree: Expression) -> ValueType:
         if isinstance(tree, Operand):
@@ -212,6 +219,8 @@ class _TermTypes:
         self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
     ) -> ValueType | None:
         kinds = left.kind, right.kind
+        if left.currency is not None or right.currency is not None:
+            return None  # an amount a day, or a kilogram, has no type
         if kinds == ("duration", "duration"):
             return {"/": NUMBER, "//": NUMBER, "%": DURATION}.get(operator)
         if "period" in kinds:
@@ -321,7 +330,7 @@ class _TermTypes:
                 return self.item(of, keys)
             case Choice(then, condition, otherwise):
                 self.check_truth(condition)
-                return self.joint((then, otherwise), (self.of(then), self.of(otherwise)))
+                return self.joint((then, otherwise), (self.checked(then), self.checked(otherwise)))
             case Member(member, of):
                 self.check_member(member, of)
                 return BOOLEAN
@@ -330,10 +339,10 @@ class _TermTypes:
             case ListTerm(items):
                 if not items:
                     raise ProcedureError("an empty list has no type: leave it out, or give it as an input with a type")
-                return ValueType(kind="list", items=self.joint(items, [self.of(each) for each in items]))
+                return ValueType(kind="list", items=self.joint(items, [self.checked(each) for each in items]))
             case RecordTerm(fields):
                 return ValueType(
-                    kind="record", record=RecordType("record", tuple((key, self.of(each)) for key, each in fields))
+                    kind="record", record=RecordType("record", tuple((key, self.checked(each)) for key, each in fields))
                 )
         raise AssertionError(f"no operand: {tree!r}")
 
@@ -425,7 +434,7 @@ class _TermTypes:
             inner = _TermTypes(types, self.tables, scaled=self.scaled)
             if tree.where is not None:
                 inner.check_truth(tree.where)
-            value = inner.of(tree.value)
+            value = inner.checked(tree.value)
         elif tree.where is not None:
             raise ProcedureError(
                 f"{shortened(tree)!r}: a condition needs a name, `for item in {shortened(source)} where ...`"
@@ -458,6 +467,8 @@ _VERBS: Final = {"+": "adds", "-": "subtracts", "*": "multiplies", "/": "divides
 
 def _remedy(left: ValueType, right: ValueType) -> str:
     kinds = {left.kind, right.kind}
+    if (left.currency or right.currency) and kinds & {"duration", "quantity"}:
+        return ": give the measure as a number, such as `(due - today) / 1 day` or `weight / 1 kg`"
     if "date" in kinds and (left.numeric or right.numeric):
         return ": say what the number counts, such as `30 days` or `n * 1 day`"
     if "duration" in kinds and (left.numeric or right.numeric):

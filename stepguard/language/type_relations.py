@@ -43,6 +43,8 @@ def joined(left: ValueType, right: ValueType) -> ValueType | None:
 def fits(source: ValueType, target: ValueType) -> bool:
     """Whether a value of one type can be one of another: as it stands, rounded, or in another unit."""
     if source.numeric and target.numeric:
+        if source.currency is not None and target.kind == "percent":
+            return False
         return None in (source.currency, target.currency) or source.currency == target.currency
     if source.options and target.options:
         return not set(source.options).isdisjoint(target.options)

@@ -189,7 +189,8 @@ class Understanding:
         concluded = [concluding.end() for concluding in _CONCLUDING.finditer(clause)]
         clause = clause[max(concluded, default=0) :]
         if prose:
-            return clause.strip() if doubted_before(_IDIOMS.sub(" ", clause)) else ""
+            doubted = doubted_before(_IDIOMS.sub(" ", clause)) or _last(_words(clause)) in CHANGING
+            return clause.strip() if doubted else ""
         parts = PART.split(clause)
         for part in parts[:-1]:
             if not REASON.match(part) and self.unread(part):
@@ -232,7 +233,7 @@ class Understanding:
     def _turns(words: list[str], parts: list[str]) -> bool:
         """Whether understood words right in front of a claim make it a question, a condition or an operand."""
         asks = words[0] in ASKING and len(parts) == 1
-        return asks or words[0] in CONDITIONS or words[-1] in CHANGING
+        return asks or words[0] in CONDITIONS or _last(words) in CHANGING
 
     def _is_quantity(self, label: str) -> bool:
         """Whether a label says of what it is the quantity: ``Number of books``, ``The farmer's total``."""
@@ -248,6 +249,11 @@ def _is_operation(label: str) -> bool:
     """Whether a label says what its writer works out, whatever of: ``Then add the dogs of the farmer``."""
     verb = _OPERATION.match(label)
     return verb is not None and verb[1].lower() in OPERATIONS and doubted_before(label) != "denied"
+
+
+def _last(words: list[str]) -> str:
+    """The last of some words that is no word of grammar alone, as of ``half of the``."""
+    return next((word for word in reversed(words) if word not in ("of", "the", "that", "to")), "")
 
 
 def _words(text: str) -> list[str]:

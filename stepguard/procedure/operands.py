@@ -18,6 +18,7 @@ from stepguard.language.expressions import (
     parts_of,
     truths_in,
 )
+from stepguard.language.money_products import check_products
 from stepguard.language.terms import scaled_operand
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Input, Step
@@ -96,11 +97,19 @@ def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
         ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
     """
     assert step.expression is not None
+    try:
+        check_products(step.expression, lambda each: sources[each.name].type.currency)
+    except ProcedureError as error:
+        raise ProcedureError(f"step {step.id!r}: {error.message}", step=step.id) from None
     name = _money_in(step.expression, step, sources)
     currency = None if name is None else sources[name].type.currency
     if name is not None and step.type.currency not in (None, currency):
         raise _mixed(step, f"it is in {step.type.currency}", name, sources)
-    return step.type.currency or (currency if step.type.numeric and step.type.kind != "percent" else None)
+    if currency is not None and step.type.kind == "percent":
+        raise ProcedureError(
+            f"step {step.id!r} is percent, and {name!r} is in {currency}: divide it by an amount", step=step.id
+        )
+    return step.type.currency or (currency if step.type.numeric else None)
 
 
 def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step]) -> str | None:

@@ -221,7 +221,7 @@ def _taken_back(
         if first < len(starts) and starts[first] < stop:
             return rest[opened : min(stop, opened + 9)]
     given = " ".join(spoken[start:behind] for start, behind in spans)
-    return unread_behind(understanding, rest[end:], given, mentions=mentions) or None
+    return unread_behind(understanding, rest[end:], given, mentions=mentions, whole=True) or None
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

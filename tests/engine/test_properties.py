@@ -10,6 +10,7 @@ import math
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -22,6 +23,7 @@ from properties import examples
 
 from stepguard import Guard, Input, Procedure, Result, Step
 from stepguard.backends import Completion, Request
+from stepguard.errors import ProcedureError
 from stepguard.testing import SimulatedModel, Slips
 
 Truth = Fraction | bool
@@ -44,6 +46,9 @@ def _half_up(value: Fraction, places: int) -> Fraction:
 
 def _half_even(value: Fraction, places: int) -> Fraction:
     return Fraction(round(value * 10**places), 10**places)
+
+
+INPUTS = (Input("x", "integer"), Input("y", "integer"))
 
 
 class _Maker:
@@ -69,11 +74,16 @@ class _Maker:
     def add(self) -> None:
         name = f"t{len(self.steps) + 1}"
         kinds = (self.integer, self.fraction, self.decimal, self.boolean, self.function, self.percent, self.money)
-        made = None
-        while made is None:
+        while True:
             made = self.chance.choice(kinds)()
-        text, kind, value = made
-        self.steps.append(Step(name, text, type=kind, show_work=self.chance.random() < 0.8))
+            if made is None:
+                continue
+            text, kind, value = made
+            step = Step(name, text, type=kind, show_work=self.chance.random() < 0.8)
+            with suppress(ProcedureError):  # two amounts multiplied, or an amount as a percentage
+                Procedure([*self.steps, step], inputs=INPUTS)
+                break
+        self.steps.append(step)
         self.truth[name] = value
         if not isinstance(value, bool):
             self.numbers[name] = value
@@ -140,7 +150,7 @@ def make_program(seed: int) -> Program:
     maker = _Maker(chance, look_back=chance.randint(1, 7))
     for _ in range(chance.randint(1, 6)):
         maker.add()
-    procedure = Procedure(maker.steps, inputs=[Input("x", "integer"), Input("y", "integer")], name=f"program-{seed}")
+    procedure = Procedure(maker.steps, inputs=INPUTS, name=f"program-{seed}")
     return Program(procedure, maker.inputs, maker.truth)
 
 

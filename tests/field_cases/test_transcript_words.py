@@ -257,3 +257,39 @@ def test_another_quantity_a_question_and_anothers_column_are_no_claim(line: str)
 def test_columns_of_plain_text_and_actors_are_read(text: str) -> None:
     """A04, the other side: tables of reStructuredText, and whose amount a value is."""
     assert steps(f"{text}\nAnswer: 52").ok
+
+
+@all_rows(
+    "line",
+    [
+        *("t1 = half of 6 * 7 = 42", "t1 = not 6 * 7 = 42", "t1 = minus 6 * 7 = 42", "t1 = twice 6 * 7 = 42"),
+        *("Step 1: half of 6 * 7 = 42", "Step 1: negative 6 * 7 = 42", "t1 = if 6 * 7 = 42"),
+        *("t1 = 6 * 7 = 42 couples", "t1 = 42 twins", "t1 = 42 packs of 10", "t1 = 42 in 100", "t1 = 42, 43 with tax"),
+        *("Step 1: 6 * 7 = 42 last year", "Step 1: 6 * 7 = 42 allegedly", "Step 1: 6 * 7 = 42 off"),
+        *("t1 (2019) = 42", "t1 [2019] = 42", "t1 (100) = 42", "t1 (x 1000) = 42", "t1 (base 8) = 42"),
+    ],
+)
+def test_words_within_a_claim_and_numbers_beside_it_are_understood_or_refuse_it(line: str) -> None:
+    """A04: in front of the working, as the unit, in brackets behind the name, and behind a numbered line alike."""
+    assert steps(f"{line}\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict != "right"
+
+
+@all_rows(
+    "behind",
+    [
+        *(
+            "A second run gave 59.",
+            "I got 59 the second time.",
+            "52 -> 59",
+            "Check: 47 + 5 = 59",
+            "It is for 9 people.",
+        ),
+        *("The final answer is fifty-nine.", "Add 1 to it.", "Multiply it by 100 for cents.", "This is for x = 8."),
+    ],
+)
+def test_another_number_behind_the_last_answer_takes_it_back(behind: str) -> None:
+    """A03: only numbers that stand in front of it, and counts of steps, are understood there."""
+    found = steps(f"{RIGHT}Answer: 52\n{behind}")
+    assert found.answer is None or found.answer.value is None
+    for usual in ("Check: 47 + 5 = 52", "All 3 steps are done.", "The final answer is fifty-two."):
+        assert steps(f"{RIGHT}Answer: 52\n{usual}").ok

@@ -75,6 +75,51 @@ def test_a_product_converts_an_amount(expression: str, type: str | None) -> None
     assert Guard(SimulatedModel(slips=Slips.none())).run(made, given).verified
 
 
+@all_rows(
+    "expression, type",
+    [
+        *(("e * e", None), ("e * e", "money(EUR)"), ("e^2", None), ("e * (1 + e)", None), ("(e - 1) * e / u", None)),
+        *(("sqrt(e)", "money(EUR)"), ("e * e > 4", None), ("max(e * e, 3)", None), ("1 / e / e", None)),
+    ],
+)
+def test_a_product_of_two_amounts_is_no_amount(expression: str, type: str | None) -> None:
+    """Euros times euros are none, in lists, choices and with amounts in the text, too; the message says what to do."""
+    says = r"(multiplies amounts|takes a root of an amount) of money, .* `amount / 1 EUR`"
+    with pytest.raises(ProcedureError, match=says):
+        Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
+    declared = f": {type}" if type else ""
+    for written in (expression.replace("e", "10 EUR") if "m" not in expression else "10 EUR * 2 EUR", expression):
+        with pytest.raises(ProcedureError, match=says):
+            Procedure.parse(f"inputs:\n    e: money(EUR)\n    u: money(USD)\nt{declared} = {written} if u > 1 else 0")
+
+
+@all_rows(
+    "expression, type",
+    [
+        *(("e * e / e", "money(EUR)"), ("e * (e / (e + 1))", "money(EUR)"), ("sqrt(e * e)", "money(EUR)")),
+        *(("e / e", None), ("e * u", None), ("1 / e", None), ("(e / 2)^1", None)),
+    ],
+)
+def test_a_share_of_an_amount_and_a_mean_are_amounts(expression: str, type: str | None) -> None:
+    """The other side: what is multiplied and divided again is in the currency, or a number."""
+    made = Procedure([Step("t", expression, type=type)], inputs=EUR_AND_USD)
+    assert Guard(SimulatedModel(slips=Slips.none())).run(made, {"e": "4", "u": "20", "rate": "0.5"}).verified
+
+
+@all_rows(
+    "measure, expression",
+    [("quantity(kg)", "e * m"), ("quantity(kg)", "m * e"), ("quantity(kg)", "e / m"), ("duration", "e * m")],
+)
+def test_money_times_a_measure_has_no_type(measure: str, expression: str) -> None:
+    """Three euros times two kilograms are no six kilograms; the message says how to give the measure as a number."""
+    text = f"inputs:\n    e: money(EUR)\n    m: {measure}\nt: {{}} = {expression}"
+    for type in (measure, "money(EUR)", "number"):
+        with pytest.raises(ProcedureError, match="give the measure as a number, such as"):
+            Procedure.parse(text.format(type))
+    with pytest.raises(ProcedureError, match="percent"):
+        Procedure.parse("inputs:\n    e: money(EUR)\n    p: percent\nt: percent = e * p")
+
+
 DECLARED = """
 inputs:
     u: money(USD)
