@@ -96,10 +96,10 @@ class Spending:
         """The limit that does not allow so many further calls, None if they may be made."""
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
 
-    def late(self, now: float) -> Limit | None:
-        """``"seconds"`` where no time is left."""
+    def late(self, now: float, *, least: float = 0.0) -> Limit | None:
+        """``"seconds"`` where no more time is left than `least`."""
         remaining = self.remaining(now)
-        return "seconds" if remaining is not None and remaining <= 0 else None
+        return "seconds" if remaining is not None and remaining <= least else None
 
     def remaining(self, now: float) -> float | None:
         """Seconds left, None where there is no limit."""
@@ -128,11 +128,11 @@ class Spending:
         """A step is done."""
         self._steps.pop(step, None)
 
-    def refusal(self, step: int, now: float, *, calls: int = 1) -> str | None:
-        """Why a step may not be asked again, by so many calls; None where it may."""
+    def refusal(self, step: int, now: float, *, calls: int = 1, least: float = 0.0) -> str | None:
+        """Why a step may not be asked again, by so many calls, which take more than `least` seconds; None: it may."""
         if limit := self.exceeded(now, calls=calls):
             return self.reason(limit, calls=calls)
-        limit = self.step_exceeded(step, calls=calls)
+        limit = self.step_exceeded(step, calls=calls, least=least)
         return None if limit is None else self.reason(limit, per_step=True, calls=calls)
 
     def reason(self, limit: Limit, *, per_step: bool = False, calls: int = 1) -> str:
@@ -141,13 +141,13 @@ class Spending:
         ends = "is spent" if calls == 1 or limit != "calls" else f"leaves less than the {calls} that a draft takes"
         return f"the budget of {getattr(budget, limit)} {limit}{' for one step' if per_step else ''} {ends}"
 
-    def step_exceeded(self, step: int, *, calls: int = 1) -> Limit | None:
-        """The limit that does not allow so many further calls for a step, None if they may be made."""
+    def step_exceeded(self, step: int, *, calls: int = 1, least: float = 0.0) -> Limit | None:
+        """The limit that does not allow so many further calls for a step, None if they may be made; see `refusal`."""
         limits = self.budget.per_step
         if limits is None:
             return None
         usage, seconds = self._steps.get(step, (Usage(), 0.0))
-        late: Limit | None = "seconds" if limits.seconds is not None and seconds >= limits.seconds else None
+        late: Limit | None = "seconds" if limits.seconds is not None and seconds + least >= limits.seconds else None
         return limits.spent(usage + Usage(calls - 1)) or late
 
     def step_seconds(self, steps: Iterable[int]) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
+from typing import Final
 
 from stepguard.backends.base import Completion, counted, find_flaw, paid_without_reply
 from stepguard.backends.retry import RetryPolicy
@@ -22,12 +23,14 @@ from stepguard.engine.launching import Launcher, set_aside
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.schedule import Schedule
-from stepguard.errors import BackendError
+from stepguard.errors import BackendError, BackendTimeout
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_draft, read_reply
 from stepguard.results import Status
 
 _NO_COMPLETION = Completion(None, None)
+_SHORT: Final = 20
+"""After a time-out it is asked again only where more is left than this part of the time that was not enough."""
 
 
 class Receiver:
@@ -165,7 +168,9 @@ class Retrier:
         self._spending.blame(flight.first.index, usage, seconds)
         self._history.book_failure(asking, error_text(error), usage=usage, seconds=seconds)
         wait = self._retry.wait(asking.sent, error, self._chance)
-        stop = self._stop(asking, error, wait, now)
+        # A call that was given up with the end of a budget, or a moment before, left no time for another one.
+        least = seconds / _SHORT if isinstance(error, BackendTimeout) else 0.0
+        stop = self._stop(asking, error, wait, now, least)
         if stop is not None and stop[0] == "failed" and flight.rung.backend is not None:
             # Somebody else does not answer: that ends the rung, not the run.
             deviation = Deviation("empty", flight.first.step, stop[1])
@@ -184,21 +189,23 @@ class Retrier:
     def _falls_back(self, asking: Asking, error: Exception, now: float) -> bool:
         return isinstance(error, BackendError) and self._launcher.ask_fallback(asking, now)
 
-    def _stop(self, asking: Asking, error: Exception, wait: float, now: float) -> tuple[Status, str] | None:
-        """Why the request is not sent again after so many seconds, None where it is."""
+    def _stop(
+        self, asking: Asking, error: Exception, wait: float, now: float, least: float
+    ) -> tuple[Status, str] | None:
+        """Why the request is not sent again after a wait, None where it is; `least` seconds are not enough for it."""
         flight, spending, retry = asking.flight, self._spending, self._retry
         remaining = spending.remaining(now)
         if not (isinstance(error, BackendError) and error.retryable) or flight.rung.once:
             return "failed", error_text(error)
-        if late := spending.late(now):
+        if late := spending.late(now, least=least):
             return "exhausted", spending.reason(late)
         if asking.sent > retry.retries:
             return "failed", error_text(error)
-        if reason := spending.refusal(flight.first.index, now, calls=flight.calls):
+        if reason := spending.refusal(flight.first.index, now, calls=flight.calls, least=least):
             return "exhausted", reason
         if wait > retry.longest_wait:
             return "failed", f"{error_text(error)}; the next try would be in {wait:.0f} s"
-        if remaining is not None and wait >= remaining:
+        if remaining is not None and wait + least >= remaining:
             return "exhausted", f"{spending.reason('seconds')} before the next try; {error_text(error)}"
         return None
 

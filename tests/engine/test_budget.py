@@ -188,6 +188,20 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(later: float, status: 
     assert ("waits" if hand.waits else hand.run.result().status) == status
 
 
+@pytest.mark.parametrize("budget", [Budget(seconds=100), Budget(per_step=Budget(seconds=50))])
+@pytest.mark.parametrize(("later", "status"), [(99.0, "exhausted"), (40.0, "waits")])
+def test_a_time_out_a_moment_before_the_end_of_the_budget_is_that_end(budget: Budget, later: float, status: str) -> None:
+    """Where a request was given up as the time ran out, no other one is sent with what is left of it."""
+    hand = start(P2, {}, segment=2, budget=budget, retry=RetryPolicy(first_wait=0.0, timeout=None))
+    asked = hand.asks.pop()
+    assert asked.request.timeout == pytest.approx(100.0, abs=1.0)
+    later = later / 2 if budget.per_step else later
+    hand.run.send(Clock(time.monotonic() + later))
+    hand.run.send(Failed(asked.id, BackendTimeout("no answer")))
+    hand.go()
+    assert ("waits" if hand.waits else hand.run.result().status) == status
+
+
 def test_a_deadline_that_passes_while_waiting_makes_no_call() -> None:
     """Waking after the deadline ends the run."""
     hand = start(P2, {}, budget=Budget(seconds=100))
