@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import closing
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
@@ -23,7 +23,7 @@ from stepguard.engine.journal import without_addresses
 from stepguard.errors import ConfigError
 from stepguard.guard import Guard
 from stepguard.guard.mapping import rows_of
-from stepguard.guard.options import GuardKeywords, check_options, new_seed
+from stepguard.guard.options import GuardKeywords, GuardOptions, check_options, new_seed
 from stepguard.ledger.procedures import procedure_digest
 from stepguard.procedure.procedure import Procedure, check_procedure
 
@@ -89,7 +89,8 @@ def run_batch(
     With `resume` a batch that was killed goes on: rows that are done are not run again, replies that had come are not
     paid for again, rows that ended as ``failed`` get another try, and the file holds every row once. The procedure, the
     model, the options and the rows that are done must be what they were; further rows may stand behind them. When a
-    batch is complete, ``OUT.resume`` may be deleted. Replies of fallbacks and of persons are not kept.
+    batch is complete, ``OUT.resume`` may be deleted, with ``OUT.resume-1`` of the first fallback and so on. Answers of
+    persons are not kept.
 
     A procedure that calls tools needs a `ledger` among the options, so that no call is made twice when the batch goes
     on: each row is a run there. In a .csv a text that a spreadsheet would take for a formula has an apostrophe before
@@ -126,13 +127,16 @@ def run_batch(
         raise ConfigError(f"{out}: a table has no place for details: write them to a .jsonl", option="details")
     _check_tools(procedure, options)
     check_start(target, resume=resume)
-    model = as_backend(backend)
     about = {"procedure": procedure_digest(procedure), **_shape(options), **({"details": "on"} if details else {})}
     source = read_rows(rows, ignore=ignore) if isinstance(rows, str | Path) else rows_of(rows)
-    # The recording makes its file only where there is none, so that the ledger, which shares it, comes second.
-    with _recorded(target, model) as recorded, BatchLedger(target, form, about) as ledger:
+    models = (as_backend(backend), *GuardOptions(**options).fallbacks())
+    with ExitStack() as stack:
+        recorded = [stack.enter_context(_recorded(target, model, place)) for place, model in enumerate(models)]
+        # A recording makes its file only where there is none, so that the ledger, which shares the first, comes second.
+        ledger = stack.enter_context(BatchLedger(target, form, about))
         options["seed"] = _seed(ledger, options.get("seed"))
-        guard = Guard(recorded, **options)
+        options["fallback"] = recorded[1:]
+        guard = Guard(recorded[0], **options)
         left = _OpenRows(ledger, procedure, key, limit, recorded)
         before = ledger.rows
         if taken_over is not None:
@@ -155,9 +159,8 @@ def run_batch(
                 ledger.add(row.index, digest, row.status, strength, record)
                 if progress is not None:
                     progress(row)
-        return BatchSummary(
-            ledger.rows, before, ledger.counts(), recorded.spent, recorded.replayed, stopped=left.stopped
-        )
+        replayed = sum((each.replayed for each in recorded), Usage())
+        return BatchSummary(ledger.rows, before, ledger.counts(), _spent(recorded), replayed, stopped=left.stopped)
 
 
 def _check_tools(procedure: Procedure, options: Mapping[str, Any]) -> None:
@@ -178,7 +181,7 @@ class _OpenRows:
         procedure: Procedure,
         key: RowKey | None,
         limit: CostLimit | None,
-        recorded: RecordedBackend,
+        recorded: Sequence[RecordedBackend],
     ) -> None:
         self._ledger: Final = ledger
         self._key: Final = key
@@ -215,13 +218,18 @@ class _OpenRows:
 
     def _is_spent(self) -> bool:
         limit = self._limit
-        return limit is not None and limit.price.of(self._recorded.spent) >= limit.most
+        return limit is not None and limit.price.of(_spent(self._recorded)) >= limit.most
 
 
-def _recorded(out: Path, model: Backend) -> RecordedBackend:
+def _spent(recorded: Sequence[RecordedBackend]) -> Usage:
+    return sum((each.spent for each in recorded), Usage())
+
+
+def _recorded(out: Path, model: Backend, place: int) -> RecordedBackend:
     if isinstance(model, RecordedBackend):
         return model
-    return RecordedBackend(ledger_path(out), model, requests=False)
+    path = ledger_path(out)
+    return RecordedBackend(path.with_name(f"{path.name}-{place}") if place else path, model, requests=False)
 
 
 def _run_id(ledger: BatchLedger) -> str:

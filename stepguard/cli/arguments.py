@@ -34,6 +34,13 @@ def add_guard(
     group.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
     group.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
     group.add_argument(
+        "--fallback",
+        metavar="NAME",
+        action="append",
+        help="another model, with its provider before a slash, for where the first does not answer, declines, or gives "
+        "a step up; repeat for further ones, in their order",
+    )
+    group.add_argument(
         "--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{note}"
     )
     group.add_argument(
@@ -140,6 +147,8 @@ def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **b
     given: DropInKeywords = {"segment": options.segment, "repair": options.retries, "budget": limits}
     if getattr(options, "stop_early", False):
         given["stop_early"] = True
+    if options.fallback:
+        given["fallback"] = options.fallback
     GuardOptions(**given)  # wrong ones are named before anything is loaded
     return given
 

@@ -10,8 +10,8 @@ from typing import Final
 from stepguard.backends.base import Completion
 from stepguard.core.usage import Usage
 from stepguard.core.verdicts import FORMAL, DeviationKind, Strength, weakest
-from stepguard.engine.fallbacks import name_of
 from stepguard.engine.flights import Asking, Flight, Rejection, Reply
+from stepguard.repair.fallbacks import name_of
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
 _MANY: Final = 3

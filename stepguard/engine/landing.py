@@ -78,6 +78,13 @@ class Landing:
         for other in committing.others:
             self._refuse_behind(flight, reply, other)
 
+    def declined(self, flight: Flight, reply: Reply, deviation: Deviation) -> None:
+        """The model declines, and another one is asked the same."""
+        where = flight.first
+        self._history.book_reply(flight, reply, "rejected", (Rejection(where, deviation),))
+        self._spending.blame(where.index, reply.usage, reply.seconds)
+        self._repairs.pass_over(where.index, deviation)
+
     def _refuse_behind(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
         """A step behind the first refused one was not accepted: it is asked as if for the first time, now and then.
 

@@ -16,7 +16,6 @@ from stepguard.engine.asking import Asker, most_of
 from stepguard.engine.budget import Spending
 from stepguard.engine.control import Halt
 from stepguard.engine.ending import RunEnding
-from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Checking, Computing, Flight, Recording
 from stepguard.engine.journal import KeptStep, call_digest
 from stepguard.engine.judging import ClaimJudge
@@ -28,6 +27,7 @@ from stepguard.engine.schedule import Broken, Schedule, Segment
 from stepguard.errors import EvaluationError, UnsettledCall, ValueRefused
 from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
+from stepguard.repair.fallbacks import Fallbacks
 from stepguard.repair.policy import Repairs, way_at_first
 from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
@@ -289,20 +289,25 @@ class Launcher:
         independent = self._repairs.vote is None and self._schedule.separable(flight.segment.steps)
         stop = self._asker.stop(flight, independent=independent)
         request = flight.request if stop is None else replace(flight.request, stop=stop)
-        backend = flight.rung.backend or self._fallbacks.current
+        backend = self._fallbacks.current if flight.rung.backend is None else flight.rung.backend
         action = Ask(self._outbox.new_id(), request, backend, flight.segment.occurrences)
         set_aside(self._spending, action, flight)
         self._outbox.put(action, Asking(flight, asking.sent, asking.sent_at, backend))
 
     def ask_fallback(self, asking: Asking, now: float) -> bool:
         """Ask somebody else the same where who was asked does not answer; whether there is anybody."""
-        flight = asking.flight
-        if flight.rung.backend is not None or self._ending.stop is not None:
+        if falls_back := self.falls_back(asking):
+            self.ask(Asking(asking.flight), now)
+        return falls_back
+
+    def falls_back(self, asking: Asking, *, declined: bool = False) -> bool:
+        """Whether somebody else is asked from now on than who was asked, and did not answer, or declined.
+
+        An observing run shows that a model declines.
+        """
+        if asking.flight.rung.backend is not None or self._ending.stop is not None or (declined and self._observe):
             return False
-        if not self._fallbacks.move_on(asking.backend):
-            return False
-        self.ask(Asking(flight), now)
-        return True
+        return self._fallbacks.move_on(asking.backend)
 
 
 def set_aside(spending: Spending, action: Action, flight: Flight) -> None:

@@ -28,7 +28,6 @@ from stepguard.engine.actions import (
 from stepguard.engine.asking import Asker
 from stepguard.engine.budget import Spending
 from stepguard.engine.ending import RunEnding
-from stepguard.engine.fallbacks import Fallbacks
 from stepguard.engine.flights import Asking, Checking, Committing, Computing, Phase, Recording, Waiting
 from stepguard.engine.history import History
 from stepguard.engine.journal import Journal
@@ -45,6 +44,7 @@ from stepguard.errors import UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.operations import WrongResult
 from stepguard.procedure.procedure import Procedure
+from stepguard.repair.fallbacks import Fallbacks
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import person
 from stepguard.results import Attempt, Occurrence, Problem, Result, Status
@@ -93,7 +93,8 @@ class Engine:
             spending.restore(journal.usage)
             history.restore(journal.attempts)
         observe, chance = settings.observe, random.Random(settings.seed)
-        repairs = Repairs(settings.repair)
+        fallbacks = Fallbacks(settings.fallbacks, timeout=settings.retry.timeout)
+        repairs = Repairs(settings.repair, Fallbacks() if observe else fallbacks)
         self._learning = learning = Learning(settings.segments, settings.profile, repairs)
         asker = Asker(procedure, settings.reply_format, chance, stop_early=settings.stop_early and not observe)
         # The way of a flight, from its start to its end.
@@ -107,7 +108,7 @@ class Engine:
             spending,
             outbox,
             ending,
-            Fallbacks(settings.fallbacks),
+            fallbacks,
             settings.person,
             judge,
             landing,

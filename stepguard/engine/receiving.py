@@ -123,6 +123,11 @@ class Receiver:
             return
         reply = replace(reply, deviations=reading.deviations, readable=bool(reading.claims), runaway=reading.runaway)
         rejection = None
+        failed = reading.failed
+        if failed is not None and failed.kind == "refused" and self._launcher.falls_back(asking, declined=True):
+            self._landing.declined(flight, reply, failed)
+            self._launcher.ask(Asking(flight), now)
+            return
         if reading.failed is not None and flight.stand_in is not None:
             self._landing.close(reject_stand_in(flight, reply, reading.failed), now)
             return

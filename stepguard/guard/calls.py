@@ -32,7 +32,8 @@ def ask_model(backend: SyncBackend, action: Ask) -> Event:
 async def aperform(backend: Backend, action: Action) -> Event:
     """What came of an action that may wait; the backend is asked where the action names no other."""
     if isinstance(action, Ask):
-        seconds, asked = action.request.timeout, action.backend or backend
+        # Not by its truth: a backend may have a length.
+        seconds, asked = action.request.timeout, backend if action.backend is None else action.backend
         try:
             return _replied(action, await awaited(seconds, ask(asked, action.request)))
         except (UsageError, UnexpectedRequest) as error:

@@ -81,10 +81,12 @@ class GuardOptions:
         budget: what a run may spend; no limit by default.
         retry: when a request that got no answer is sent again, and how long an answer is waited for.
         fallback: who is asked where the model does not answer (it is down, refuses every request, or its server sends
-            what nobody can read): a model, given as the guard's own is, or a list of them in their order. Another
-            model in the ladder (`stepguard.repair.rungs.another_model`) stands in as well, behind them. From its first
-            failure that no retry mends a model is not asked again in that run; the budget counts all of them together,
-            and `Attempt.backend` says who was asked.
+            what nobody can read), or declines: a model, given as the guard's own is, or a list of them in their order.
+            From its first failure that no retry mends a model is not asked again in that run. A step that the guard
+            would give up is asked of each of them once. Another model in the ladder
+            (`stepguard.repair.rungs.another_model`) stands in as well, behind them. The budget counts all of them
+            together, `stepguard.backends.circuit.CircuitBreaker` each by itself; `Attempt.backend` says who was asked,
+            and `StepRecord.assistance` which steps another model had to answer.
         person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
             async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
@@ -158,7 +160,7 @@ class GuardOptions:
         as_observers(self.observer)
         if self.person is not None and not callable(self.person):
             raise ConfigError(f"person is a function that asks one, not {self.person!r:.60}", option="person")
-        self._fallbacks()
+        self.fallbacks()
         if self.ledger is not None:
             from stepguard.ledger import Ledger
 
@@ -171,7 +173,8 @@ class GuardOptions:
                 option="repair",
             )
 
-    def _fallbacks(self) -> list[Backend]:
+    def fallbacks(self) -> list[Backend]:
+        """Those of `fallback`, as what is asked."""
         given = self.fallback
         listed = given if isinstance(given, list | tuple) else () if given is None else (given,)
         return [as_backend(each) for each in listed]
@@ -198,7 +201,7 @@ class GuardOptions:
             repair=Ladder.of(repair) if isinstance(repair, int) else repair,
             budget=Budget() if self.budget is None else self.budget,
             retry=RetryPolicy() if self.retry is None else self.retry,
-            fallbacks=(*self._fallbacks(), *_models_of(repair)),
+            fallbacks=(*self.fallbacks(), *_models_of(repair)),
             person=None if self.person is None else person(self.person),
             reply_format=_EQUATIONS if self.reply_format is None else self.reply_format,
             parallel=self.parallel,

@@ -18,8 +18,10 @@ from stepguard.repair.rewriting import StandIn, is_plain_percentage
 from stepguard.repair.rungs import FIRST, Rung, Split, Vote
 
 if TYPE_CHECKING:
+    from stepguard.backends.base import Backend
     from stepguard.language.values import Value
     from stepguard.procedure.steps import Step
+    from stepguard.repair.fallbacks import Fallbacks
 
 __all__ = ["Failures", "Repair", "Repairs", "counts_days", "way_at_first"]
 
@@ -56,6 +58,7 @@ class Failures:
         runaways: how many replies ran on and on at this step; once one has, any that is cut off there counts.
         isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
         useless: the names of rungs that seldom cured steps of its kind; see `stepguard.core.profile`.
+        passed: other models that did not answer in this run, or that stand in for its own by now.
     """
 
     step: Step
@@ -72,6 +75,7 @@ class Failures:
     runaways: int = 0
     isolated: bool = False
     useless: frozenset[str] = frozenset()
+    passed: tuple[Backend, ...] = ()
 
     @property
     def choices(self) -> int | None:
@@ -118,8 +122,10 @@ class Failures:
         return rung.draft or (rung.assistance == "split" and not all(each.draft for each in cut))
 
     def can(self, rung: Rung) -> bool:
-        """Whether a rung asks anything, and anything that was not asked before."""
+        """Whether a rung asks anything, and anything that was not asked before, of somebody who may answer."""
         if self.isolated and rung.plain and not rung.temperature:
+            return False
+        if rung.backend is not None and rung.backend in self.passed:
             return False
         return rung.applies(self.step, self.values)
 
@@ -180,12 +186,17 @@ class StepBook:
 class Repairs:
     """How the steps of one run have failed so far, and how each is asked next: a book for each that is not accepted.
 
+    Args:
+        policy: decides how a step is asked again.
+        fallbacks: who is asked a step that the policy gives up.
+
     Attributes:
         vote: the rung that decides where no check does, None where the policy has none.
     """
 
-    def __init__(self, policy: Repair) -> None:
+    def __init__(self, policy: Repair, fallbacks: Fallbacks) -> None:
         self._policy = policy
+        self._fallbacks = fallbacks
         self._books: dict[int, StepBook] = {}
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
@@ -203,6 +214,7 @@ class Repairs:
         """The rungs of the policy that go by these names, in the order in which they came to be used."""
         rungs: object = getattr(self._policy, "rungs", ())
         known = [rung for rung in rungs if isinstance(rung, Rung)] if isinstance(rungs, Iterable) else []
+        known += self._fallbacks.rungs
         used: list[Rung] = []
         for name in names:
             # Somebody else errs once: who of two goes by the same name is told by that.
@@ -334,20 +346,28 @@ class Repairs:
         book = self._books[index]
         failures = book.failures
         assert failures is not None
-        # A reply that is cut off at the highest cap will be cut off again.
-        if failures.hopeless or failures.kinds.count("truncated") > _DOUBLINGS:
+        if failures.hopeless:
             return False
+        failures.passed = self._fallbacks.passed
+        rung = self._next(failures) or self._fallbacks.next(failures)
+        if rung is not None:
+            book.rung = rung
+        return rung is not None
+
+    def _next(self, failures: Failures) -> Rung | None:
+        """What the policy names, where that is of use."""
+        cut = failures.kinds.count("truncated")
+        # A reply that is cut off at the highest cap will be cut off again; and a fallback stands behind the policy.
+        if cut > _DOUBLINGS or (failures.kinds[-1] != "truncated" and self._fallbacks.is_own(failures.rungs[-1])):
+            return None
         rung: object = self._policy.next(_copied(failures))
         if rung is None:
-            return False
+            return None
         if not isinstance(rung, Rung):
             raise TypeError(f"a Rung or None was expected, not {type(rung).__name__}")
         if not rung.applies(failures.step, failures.values):
             raise ValueError(f"the rung {rung.name!r} does not apply to step {failures.step.id!r}")
-        if failures.futile and not rung.independent:
-            return False
-        book.rung = rung
-        return True
+        return None if failures.futile and not rung.independent else rung
 
     def explain(self, index: int) -> str | None:
         """Why a step that was given up is not asked again, and what to do; None where its last failure says it all.

@@ -98,7 +98,9 @@ class GuardedRequests:
     ) -> None:
         check_options(settings.guard, of="the guard of a server")
         options = {"retry": RetryPolicy(timeout=limits.upstream_seconds), **settings.guard}
-        GuardOptions(**options)  # wrong options are named at the start
+        made = GuardOptions(**options)  # wrong options are named at the start
+        if made.fallback is not None:  # each with one client for all requests
+            options["fallback"] = made.fallbacks()
         self._settings: Final = replace(settings, guard=options)
         self._limits: Final = limits
         self._reasons: Final = reasons

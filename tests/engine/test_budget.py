@@ -190,7 +190,7 @@ def test_a_wait_that_would_pass_the_deadline_is_not_begun(later: float, status: 
 
 @pytest.mark.parametrize("budget", [Budget(seconds=100), Budget(per_step=Budget(seconds=50))])
 @pytest.mark.parametrize(("later", "status"), [(99.0, "exhausted"), (40.0, "waits")])
-def test_a_time_out_a_moment_before_the_end_of_the_budget_is_that_end(budget: Budget, later: float, status: str) -> None:
+def test_a_time_out_with_the_end_of_a_budget_is_that_end(budget: Budget, later: float, status: str) -> None:
     """Where a request was given up as the time ran out, no other one is sent with what is left of it."""
     hand = start(P2, {}, segment=2, budget=budget, retry=RetryPolicy(first_wait=0.0, timeout=None))
     asked = hand.asks.pop()

@@ -127,7 +127,9 @@ async def _performed(run: Run, action: Action, backend: Backend, judging: ClaimC
     if isinstance(action, Ask):
         try:
             async with asyncio.timeout(action.request.timeout):
-                return Replied(action.id, await ask(action.backend or backend, action.request))
+                return Replied(
+                    action.id, await ask(backend if action.backend is None else action.backend, action.request)
+                )
         except TimeoutError:
             return Failed(action.id, BackendTimeout(f"no answer within {action.request.timeout:.6g} s"))
         except Exception as error:  # noqa: BLE001 - it costs one outcome, not the benchmark

@@ -210,7 +210,7 @@ class Worker:
 
     def _wait_for_turn(self, ask: Ask, cancelled: Callable[[], bool]) -> None:
         """Wait until the model may be called; of each endpoint one thread of a worker asks for that at a time."""
-        endpoint = endpoint_of(ask.backend or self._guard.backend)
+        endpoint = endpoint_of(self._guard.backend if ask.backend is None else ask.backend)
         if self._rate is None or not endpoint:
             return
         calls, seconds = self._rate

@@ -1,0 +1,58 @@
+"""Fallbacks: who is asked where a model does not answer at all, declines, or gives a step up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from stepguard.backends.base import Backend
+from stepguard.repair.policy import Failures
+from stepguard.repair.rungs import Rung, another_model
+
+
+class Fallbacks:
+    """The models of one run, in the order in which they stand in for each other.
+
+    One that did not answer, or declined, is not asked again in this run: every further call would wait for its failure
+    first. A step that nobody else is left for goes to those that were not asked it, each once.
+
+    Args:
+        backends: those behind the guard's own.
+        timeout: seconds that a call of theirs may take.
+
+    Attributes:
+        current: who is asked now; None for the guard's own.
+    """
+
+    def __init__(self, backends: Sequence[Backend] = (), *, timeout: float | None = None) -> None:
+        self.current: Backend | None = None
+        self.rungs = tuple(another_model(each, timeout=timeout) for each in backends)
+        self._backends = tuple(backends)
+        self._passed = 0
+
+    @property
+    def passed(self) -> tuple[Backend, ...]:
+        """Who did not answer, or stands in for the guard's own model by now."""
+        return self._backends[: self._passed]
+
+    def move_on(self, failed: Backend | None) -> bool:
+        """Whether somebody else is asked from now on than the one who failed to answer."""
+        if failed is self.current:
+            if self._passed == len(self._backends):
+                return False
+            self.current = self._backends[self._passed]
+            self._passed += 1
+        return True
+
+    def is_own(self, rung: Rung) -> bool:
+        """Whether `next` has named a rung, and not a policy."""
+        return any(rung is each for each in self.rungs)
+
+    def next(self, failures: Failures) -> Rung | None:
+        """Who is asked a step that would be given up; None where nobody is left."""
+        asked = [rung.backend for rung in failures.rungs]
+        return next((rung for rung in self.rungs if failures.can(rung) and rung.backend not in asked), None)
+
+
+def name_of(backend: Backend | None) -> str | None:
+    """What records call somebody who was asked in the place of the guard's own model; None for that."""
+    return None if backend is None else str(getattr(backend, "name", type(backend).__name__))
