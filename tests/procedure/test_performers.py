@@ -7,13 +7,25 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from harness import GOOD, P2, ids, start
+from harness import GOOD, P2, Hand, ids, start
 from tables import all_rows
 
 from stepguard import Procedure, Step, Usage
 from stepguard.core.verdicts import Claim
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import evaluate, substitute
+
+
+def count_on(hand: Hand) -> None:
+    """Answer every step with one more than the step before it, until nothing is asked any more."""
+    value = 0
+    while hand.asks:
+        entries: dict[str, str] = {}
+        for name in ids(hand.asks[0]):
+            entries[name] = f"{value} + 1 = {value + 1}"
+            value += 1
+        hand.answer(entries)
+
 
 # Code
 
@@ -134,13 +146,7 @@ def test_a_lazy_procedure_that_is_wrong_on_the_way_fails_at_that_step(mistake: s
 
     procedure = Procedure.lazy(step_at, 20, look_back=2, inputs=["x"])
     hand = start(procedure, {"x": 0}, segment=5, parallel=parallel)
-    value = 0
-    while hand.asks:
-        entries: dict[str, str] = {}
-        for name in ids(hand.asks[0]):
-            entries[name] = f"{value} + 1 = {value + 1}"
-            value += 1
-        hand.answer(entries)
+    count_on(hand)
     result = hand.run.result()
     assert hand.run.done
     assert result.status == "failed"
@@ -187,13 +193,7 @@ def test_ids_that_a_lazy_procedure_uses_again_are_never_confused() -> None:
     )
     for parallel in (1, 3):
         hand = start(procedure, {"x": 0}, segment=3, parallel=parallel)
-        value = 0
-        while hand.asks:
-            entries: dict[str, str] = {}
-            for name in ids(hand.asks[0]):
-                entries[name] = f"{value} + 1 = {value + 1}"
-                value += 1
-            hand.answer(entries)
+        count_on(hand)
         assert hand.run.result().status == "verified"
         assert hand.run.result().answer == 40
 

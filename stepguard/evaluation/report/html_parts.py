@@ -42,11 +42,6 @@ def section(name: str, title: str, content: Child) -> Html:
     return tag("section", tag("h2", title, id=f"{name}-title"), content, id=name, aria_labelledby=f"{name}-title")
 
 
-def figure(caption: str, chart: Html) -> Html:
-    """A chart with its caption."""
-    return tag("figure", tag("figcaption", caption), chart)
-
-
 def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     """Which line is which arm, and what the arm is."""
     entries = []

@@ -34,7 +34,7 @@ from stepguard.evaluation.report.figures import (
 )
 from stepguard.evaluation.report.html_examples import failed_section, guarded_section
 from stepguard.evaluation.report.html_failures import failures
-from stepguard.evaluation.report.html_parts import Row, about_section, figure, legend, section, table
+from stepguard.evaluation.report.html_parts import Row, about_section, legend, section, table
 from stepguard.evaluation.report.probes import probes
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
@@ -180,7 +180,8 @@ def _accuracy(study: Study) -> list[Child]:
     for title, arms, hit in (("Answer right", study.arms, _RIGHT), ("Every step right", traced, _TRACED)):
         label = f"{title}, share of programs by number of steps and arm, with 95% intervals; the table has every number"
         if arms:
-            drawn.append(figure(title, charts.lines(label, _series(study, arms, hit))))
+            chart = charts.lines(label, _series(study, arms, hit))
+            drawn.append(tag("figure", tag("figcaption", title), chart))
     # One more column only where it tells something.
     lenient = any(cell.count(lambda each: each.right_lenient != each.right) for cell in study.by_length())
     rows: list[tuple[Cell, Row]] = []
