@@ -255,9 +255,10 @@ def stand_ins(seed: int, traces: int) -> dict[str, int]:
                 if stand_in is None:
                     continue
                 reached = dict(values)
-                for step in stand_in.steps:
-                    assert step.expression is not None
-                    reached[step.id] = step.type.convert(evaluate(step.expression, reached))
+                while unknown := stand_in.behind(reached):
+                    for step in unknown:
+                        assert step.expression is not None
+                        reached[step.id] = step.type.convert(evaluate(step.expression, reached))
                 value = stand_in.restore(reached)
                 found["stand_ins"] += 1
                 found["untrue"] += not _true(value, made.truth, Case(chance, trace, at))

@@ -116,6 +116,23 @@ def _corrected(trace: Trace, chance: random.Random, at: int) -> WrongReply | Non
     return _text(pairs, at, behind=f"\nCorrection: {pairs_text([(pairs[at][0], second)])}")
 
 
+@wrong_reply("another number, object or mark beside the object")
+def _beside(trace: Trace, chance: random.Random, at: int) -> WrongReply:
+    pairs = answer(trace, chance)
+    name, other = trace.steps[at].id, chance.randint(10**5, 10**6)
+    ways = (
+        *(
+            f"A second run gave {other}.",
+            f"{name} -> {other}",
+            f"Check: {other} - 1 = {other - 1}",
+            f"{name} is {other}",
+        ),
+        *('{"confidence": 0.1}', '{"error": true}', "<draft/>", "Feel free to ask why it is wrong."),
+        *("Would you like me to continue with the real numbers?", f"It works for {other} people, too."),
+    )
+    return _text(pairs, 0, behind=f"\n{chance.choice(ways)}")
+
+
 @wrong_reply("entries moved by one step")
 def _moved(trace: Trace, chance: random.Random, at: int) -> WrongReply | None:
     pairs = answer(trace, chance)
