@@ -179,6 +179,17 @@ def test_who_stands_in_for_the_model_is_no_second_opinion() -> None:
         assert (result.status, len(result.attempts)) == ("abstained", 3)
 
 
+def test_a_fallback_that_erred_is_not_asked_again_in_another_process(tmp_path: Path) -> None:
+    """A run that is gone on with remembers who was wrong about a truth value: each would guess."""
+    procedure = Procedure.parse("inputs: x\nt1 = x > 3")
+    wrong, right = '{"t1": "5 > 3 = false"}', '{"t1": "5 > 3 = true"}'
+    first, second = named("first", wrong, right), named("second", wrong, right)
+    for _ in range(2):
+        guard = Guard(first, repair=Ladder([Resample()]), fallback=second, ledger=tmp_path / "runs.db")
+        result = guard.run(procedure, {"x": 5}, run_id="k")
+        assert (result.status, [each.backend for each in result.attempts]) == ("abstained", [None, "second"])
+
+
 def test_a_fallback_that_is_down_is_not_asked_a_step_that_was_given_up() -> None:
     """It did not answer when it was to stand in, and is left alone from then on."""
     down = Down()
