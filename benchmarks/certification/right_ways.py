@@ -75,8 +75,12 @@ _looks("trailing zeros of operands", Look(leaf=lambda value, inside: _zeros(valu
 
 
 def _zeros(value: Fraction) -> str:
+    """Zeros behind a number; three places are left out, since a point before three digits may group thousands."""
     text = number_text(value)
-    return text if "/" in text else f"{text}0" if "." in text else f"{text}.0"
+    if "/" in text:
+        return text
+    whole, _, places = text.partition(".")
+    return f"{whole}.{places}{'00' if len(places) == 2 else '0'}"
 
 
 @right_way("plain")
