@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -229,8 +230,13 @@ def _is_there(ledger: Ledger, run_id: str) -> bool:
 
 
 def _erase_person(ledger: Ledger, options: argparse.Namespace) -> int:
+    with ExitStack() as stack:
+        opened = (_open_replies(path, read_only=options.dry_run) for path in options.replies)
+        return _erase_with(ledger, [stack.enter_context(closing(store)) for store in opened], options)
+
+
+def _erase_with(ledger: Ledger, replies: Sequence[ReplyStore], options: argparse.Namespace) -> int:
     person = PersonNames(options.person)
-    replies = [_open_replies(path, read_only=options.dry_run) for path in options.replies]
     kept = [(store, store.find(lambda text: person.find(text) is True)) for store in replies]
     traces = find_person(ledger, person)
     for run_id, where in traces.runs.items():
@@ -243,7 +249,6 @@ def _erase_person(ledger: Ledger, options: argparse.Namespace) -> int:
         return 0
     for store, keys in kept:
         store.erase(keys)
-        store.close()
     left = erase_person(ledger, person, forget=lambda run_ids: _forget_queued(ledger, run_ids)).runs
     sys.stderr.write(f"stepguard: {len(traces.runs.keys() - left.keys())} erased\n")
     for run_id in left:
