@@ -16,6 +16,14 @@ from stepguard.core.usage import Usage
 KEY = "k0-SECRET-0123456789"
 
 
+def give_aws_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Amazon's SDK finds a key and a region in the environment, and looks for none on the network."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, KEY)
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+
+
 def installed(module: str) -> bool:
     try:
         return importlib.util.find_spec(module) is not None

@@ -14,7 +14,7 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, Ask, failure
 from responses_harness import response
-from vendor_harness import PLAYED, installed
+from vendor_harness import PLAYED, give_aws_credentials, installed
 
 from stepguard import Guard, Input, Procedure, Step, Usage
 from stepguard.backends import Request
@@ -439,11 +439,14 @@ def test_who_cannot_be_stopped_is_named(kind: str) -> None:
 
 
 @pytest.mark.parametrize("name", [each.name for each in PLAYED])
-def test_a_fallback_that_cannot_be_stopped_gives_the_whole(chat_server: ChatServer, name: str) -> None:
+def test_a_fallback_that_cannot_be_stopped_gives_the_whole(
+    chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     """A guard that stops the replies of its own model asks another vendor for whole ones, or streams them, too."""
     played = next(each for each in PLAYED if each.name == name)
     if not installed(played.module):
         pytest.skip(f"{played.module} is not installed")
+    give_aws_credentials(monkeypatch)
     backend = played.backend(chat_server)
     request = watched()
     chat_server.play(Reply(events=anthropic_events(GOOD)) if name == "anthropic" else played.reply(GOOD))

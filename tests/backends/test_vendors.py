@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from conftest import ChatServer, Reply
 from openai_harness import GOOD, INPUTS, PROCEDURE, REQUEST, Ask, failure
-from vendor_harness import KEY, PLAYED, Played, needs, parameters_of
+from vendor_harness import KEY, PLAYED, Played, give_aws_credentials, needs, parameters_of
 
 from stepguard import Guard
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
@@ -30,10 +30,7 @@ WRONG = GOOD.replace("= 19", "= 18")
 def credentials(monkeypatch: pytest.MonkeyPatch, vendor: Played) -> None:
     """Amazon's SDK finds a key, and looks for none on the network; no import counts towards a time-out."""
     import_module(vendor.module)
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, KEY)
-    monkeypatch.setenv("AWS_REGION", "us-east-1")
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    give_aws_credentials(monkeypatch)
 
 
 def test_request(chat_server: ChatServer, ask: Ask, vendor: Played) -> None:

@@ -112,6 +112,7 @@ def test_a_share_of_an_amount_and_a_mean_are_amounts(expression: str, type: str 
 )
 def test_money_times_a_measure_has_no_type(measure: str, expression: str) -> None:
     """Three euros times two kilograms are no six kilograms; the message says how to give the measure as a number."""
+    pytest.importorskip("pint")
     text = f"inputs:\n    e: money(EUR)\n    m: {measure}\nt: {{}} = {expression}"
     for type in (measure, "money(EUR)", "number"):
         with pytest.raises(ProcedureError, match="give the measure as a number, such as"):
