@@ -103,7 +103,8 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
         ("returns", 2, 100, 20, "again.txt"),
         ("returns", 2, 300, 16, "fresh-300.txt"),
         ("returns", 2, 400, 16, "fresh-400.txt"),
-        ("returns", 3, 500, 4, "fresh-500.txt"),
+        ("returns", 3, 500, 8, "fresh-500.txt"),
+        ("claims", 2, 200, 16, "fresh-claims.txt"),
     ],
 )
 def test_the_table_of_decisions_follows_from_the_recorded_replies(
