@@ -271,8 +271,11 @@ def _false_link(case: Case) -> Wrong | None:
     if work is None or number is None:
         return None
     other = number + case.chance.choice([-100, -10, -1, 1, 10, 100])
-    if not case.spec.wrong(other, case.made.exact) or other == case.made.exact or other == number * 100:
+    exact, scale = case.made.exact, case.spec.scale
+    if not case.spec.wrong(other, exact) or other == exact or other == number * 100:
         return None
+    if scale is not None and isinstance(exact, Fraction) and abs(other - exact) * 10**scale < 1:
+        return None  # the digits of the unrounded value, cut off, may stand before its rounding
     link = f"{number_text(other - 1)} + 1" if case.chance.random() < 0.5 else number_text(other)
     return Wrong(f"{work} = {link} = {case.plain}", "working")
 
