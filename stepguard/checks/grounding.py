@@ -38,6 +38,7 @@ from stepguard.language.dates import DateOrder, check_order, find_dates, read_da
 from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.measures import MEASURES
+from stepguard.language.neighbours import called_wrong
 from stepguard.language.numerals import read_numeral
 from stepguard.language.retraction import denied_before
 from stepguard.language.value_types import ValueType
@@ -80,7 +81,8 @@ class Grounded(DocumentCheck):
     scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
     no currency beside it, above it or in the next cell is in that of the document's headings, or, where they name none,
     of its other amounts; in none for certain where these are several, and in any where there are none. Every other
-    number is found whatever stands beside it, unless that denies it (``not 5``). What `beside` finds is not the value
+    number is found whatever stands beside it, unless that denies it (``not 5``, ``5 is wrong``); an end of a range and
+    a limit stand there, too. What `beside` finds is not the value
     itself. A name is found as whole words and whole numbers, without regard to case, white space and the kind of
     quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10 mg``, ``5 ft`` in
     ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict is
@@ -265,7 +267,7 @@ class Grounded(DocumentCheck):
         if kind.numeric:
             unit = "%" if kind.kind == "percent" else kind.currency
             spans = self._numbers(cast(Exact, to_exact(value)), unit, document, wanted)
-            return (span for span in spans if self._is_clear(kind, document[slice(*span)]))
+            return (span for span in spans if self._is_clear(kind, document, span))
         if kind.kind == "date":
             return (each for each, day in self._dates(document) if day == value)
         if kind.kind in MEASURES:
@@ -296,9 +298,9 @@ class Grounded(DocumentCheck):
             if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
 
-    def _is_clear(self, kind: ValueType, written: str) -> bool:
-        """Whether a number of a document can be read in one way: not 1.000 of what has fewer places."""
-        return self.decimal == "," or not kind.may_group(written)
+    def _is_clear(self, kind: ValueType, text: str, span: Span) -> bool:
+        """Whether a number of a document is meant, and in one way: not 1.000 of what has fewer places."""
+        return not called_wrong(text, span[1]) and (self.decimal == "," or not kind.may_group(text[slice(*span)]))
 
     def _names(self, text: str, words: Words) -> Iterator[Span]:
         name = text.strip(_AROUND)
@@ -384,7 +386,7 @@ class _Search:
             (each.start, each.end)
             for each in near
             if _is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
-            and self._check._is_clear(kind, self.text[each.start : each.end])
+            and self._check._is_clear(kind, self.text, (each.start, each.end))
         ]
 
 

@@ -152,13 +152,16 @@ _AMOUNT_BEHIND: Final = lazy_pattern(
     r"|older)\b"
     r"| or so\b| approx\b|[ ,]\(?(?:±|\+/-)| \(\?\)|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
     r"| [bt]\.?i\.?d\b| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]"
-    r"| (?:is|was) (?:wrong|incorrect|an? (?:typo|mistake|error))\b"
-    r"|,? \((?:wrong|incorrect|typo|error|sic|correction)\b"
     r"|, no[,:] "
     r"| (?:at (?:most|least)|max|min|maximum|minimum)\b|[- ]?(?:plus|minus)\b"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
+_CALLED_WRONG: Final = lazy_pattern(
+    r"[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
+    r"|,? [(\[](?:wrong|incorrect|typo|error|sic|correction)\b",
+    re.IGNORECASE,
+)
 _NUMBER_TAIL: Final = lazy_pattern(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 """What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
 _SHORT_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
@@ -184,6 +187,11 @@ def changed_before(text: str, start: int, digits: int) -> bool:
         or _SCALED_BEFORE.search(text, max(digits - 24, 0), digits) is not None
         or denied_before(text, start)
     )
+
+
+def called_wrong(text: str, end: int) -> bool:
+    """Whether what stands behind an amount denies it: ``80 EUR is wrong``, ``80 EUR (sic)``."""
+    return _CALLED_WRONG.match(text, end) is not None
 
 
 def shared_before(text: str, start: int) -> bool:
@@ -244,7 +252,7 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
             return False
         if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(text, first, start):
             return False
-    if _ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end):
+    if _ENDS_AMOUNT.search(text, start, end) and (_AMOUNT_BEHIND.match(text, end) or called_wrong(text, end)):
         return False
     if not text[end - 1].isdigit():
         return True

@@ -140,3 +140,16 @@ def test_a_point_that_may_group_thousands_makes_no_amount(
 ) -> None:
     """1.000 of what has fewer than three places is one or a thousand, and no claim stands there."""
     assert outcome(Grounded("doc", decimal=decimal), claimed, type=type, doc=written) == result  # type: ignore[arg-type]
+
+
+@all_rows("behind", [" is wrong", " was a typo", " is incorrect", " (sic)", " (wrong)", ", (error)", " is not right"])
+@all_rows("type", ["money(EUR)", "number"])
+def test_an_amount_that_is_called_wrong_does_not_stand_there(behind: str, type: str) -> None:
+    """A denial behind an amount takes it away as one in front of it does."""
+    assert outcome(Grounded("doc"), "80", type=type, doc=f"Total 80.00 EUR{behind}") == "fail"
+
+
+@all_rows("behind", [" is due", " per day", " (net)", " was paid", " is a third", " to Anna", "\u201390.00 EUR"])
+def test_what_says_nothing_against_an_amount_leaves_it(behind: str) -> None:
+    """A rate, a remark and the other end of a range do not deny what stands there."""
+    assert outcome(Grounded("doc"), "80", type="money(EUR)", doc=f"Total 80.00 EUR{behind}") == "pass"
