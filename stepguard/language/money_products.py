@@ -8,11 +8,14 @@ rates.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from fractions import Fraction
+from typing import cast
 
-from stepguard.errors import ProcedureError
-from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, parts_of
+from stepguard.errors import EvaluationError, ProcedureError
+from stepguard.language.digits import Exact
+from stepguard.language.evaluation import evaluate, shortened
+from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Power, parts_of, walk
 
 Powers = dict[str, Fraction]
 """Currency -> the power that it has in a value."""
@@ -30,7 +33,8 @@ def check_products(tree: Expression, currency_of: CurrencyOf) -> Powers:
         the currencies of its value.
 
     Raises:
-        ProcedureError: two amounts are multiplied, or a root is taken of one.
+        ProcedureError: two amounts are multiplied, a root is taken of one, or one is raised to an unknown power or is
+            a power itself.
     """
     found = _powers(tree, currency_of)
     for currency, power in found.items():
@@ -55,10 +59,23 @@ def _powers(tree: Expression, currency_of: CurrencyOf) -> Powers:
                     if operator != "%":  # a remainder is part of the amount itself
                         total[currency] = total.get(currency, Fraction()) + (power if operator == "*" else -power)
             return {currency: power for currency, power in total.items() if power}
-        case Power(base, Number(exponent)):
+        case Power(base, exponent):
+            if check_products(exponent, currency_of):
+                raise ProcedureError(f"{shortened(tree)!r} has an amount of money for an exponent, which is a number")
             found = _powers(base, currency_of)
-            return {currency: power * exponent for currency, power in found.items() if exponent}
+            raised = _exponent(tree) if found else 0
+            return {currency: power * raised for currency, power in found.items() if raised}
         case Call("sqrt", (operand,)):
             return {currency: power / 2 for currency, power in _powers(operand, currency_of).items()}
     parts = [check_products(part, currency_of) for part in parts_of(tree)]
-    return next(filter(None, parts), {}) if isinstance(tree, Chain | Negate | Call | Power) else {}
+    return next(filter(None, parts), {}) if isinstance(tree, Chain | Negate | Call) else {}
+
+
+def _exponent(tree: Power) -> Fraction:
+    if not any(isinstance(part, Name) for part in walk(tree.exponent)):
+        with suppress(EvaluationError):
+            return Fraction(cast(Exact, evaluate(tree.exponent, {})))
+    raise ProcedureError(
+        f"{shortened(tree)!r} raises an amount of money to a power that is not known beforehand: multiply it by a "
+        "power of a number"
+    )

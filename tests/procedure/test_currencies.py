@@ -107,6 +107,28 @@ def test_a_share_of_an_amount_and_a_mean_are_amounts(expression: str, type: str 
 
 
 @all_rows(
+    "expression, says",
+    [
+        *(("e ^ n", "a power that is not known"), ("(e + e) ^ n", "a power that is not known")),
+        *(("n ^ e", "for an exponent"), ("2 ^ (e + e)", "for an exponent"), ("e ^ (1 / 2)", "takes a root")),
+        ("n * e ^ (3 - 1)", "multiplies amounts"),
+    ],
+)
+def test_a_power_of_money_or_to_money_is_no_amount(expression: str, says: str) -> None:
+    """Of which dimension a power is has to be known, and an exponent has none."""
+    for type in ("money(EUR)", "number"):
+        with pytest.raises(ProcedureError, match=says):
+            Procedure.parse(f"inputs:\n    e: money(EUR)\n    n: integer\nt: {type} = {expression}")
+
+
+@all_rows("expression", ["e * (1 + r) ^ n", "e ^ 1", "e * 2 ^ (e / e)", "e ^ (2 - 1)", "r ^ n * e"])
+def test_an_amount_times_a_power_of_numbers_is_one(expression: str) -> None:
+    """Compound interest is an amount, and a ratio of amounts a number."""
+    made = Procedure.parse(f"inputs:\n    e: money(EUR)\n    r: number\n    n: integer\nt: money(EUR) = {expression}")
+    assert Guard(SimulatedModel(slips=Slips.none())).run(made, {"e": "4", "r": "0.5", "n": 2}).verified
+
+
+@all_rows(
     "measure, expression",
     [("quantity(kg)", "e * m"), ("quantity(kg)", "m * e"), ("quantity(kg)", "e / m"), ("duration", "e * m")],
 )
