@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from stepguard.auditing.branching import BranchingAuditor
-from stepguard.auditing.findings import Audit
 from stepguard.auditing.judging import Auditor
+from stepguard.auditing.outcome import Audit
 from stepguard.core.arguments import check_seconds
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure, check_procedure

@@ -17,12 +17,13 @@ from typing import Final
 from stepguard.auditing.alignment import Alignment
 from stepguard.auditing.answers import Stated
 from stepguard.auditing.claim_groups import ClaimGroup, repeats
-from stepguard.auditing.findings import Audit, Finding, StepAudit
+from stepguard.auditing.findings import Finding, StepAudit
 from stepguard.auditing.judging import Auditor, claims_of, says_something, telling, value_after
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.numberings import Numberings
 from stepguard.auditing.occurrences import Places
+from stepguard.auditing.outcome import Audit
 from stepguard.auditing.round_tables import read_round_tables
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.ways import Key, Reached, Way, computed, judge_of, take

@@ -10,10 +10,11 @@ from typing import Final
 
 from stepguard.auditing.answers import Stated, find_answers, find_corrections, without_answers
 from stepguard.auditing.entries import read_entries
-from stepguard.auditing.findings import Audit, FinalAnswer, Finding, StepAudit
+from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
 from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined
+from stepguard.auditing.outcome import Audit
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.core.verdicts import shorten

@@ -6,17 +6,9 @@ both. `as_backend` makes one from a plain callable, an OpenAI-style client or a 
 
 from __future__ import annotations
 
-from stepguard.backends.base import (
-    AsyncBackend,
-    Backend,
-    Completion,
-    Message,
-    Request,
-    SyncBackend,
-    ToolCall,
-    as_backend,
-)
+from stepguard.backends.base import AsyncBackend, Backend, Completion, Message, Request, SyncBackend, ToolCall
 from stepguard.backends.function import FunctionBackend
+from stepguard.backends.making import as_backend
 
 __all__ = [
     "AsyncBackend",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, runtime_checkab
 from stepguard.core.completions import Completion, ToolCall
 from stepguard.core.deadlines import awithin
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendError, BackendTimeout, CircuitOpen, ConfigError, UnexpectedRequest
+from stepguard.errors import BackendError, BackendTimeout, CircuitOpen, UnexpectedRequest
 from stepguard.language.values import Value
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ __all__ = [
     "SyncBackend",
     "ToolCall",
     "about_to_send",
-    "as_backend",
     "ask",
     "counted",
     "endpoint_of",
@@ -228,48 +227,3 @@ def endpoint_of(backend: Backend) -> str:
     """What a rate of calls to a backend is about: its model and where that is asked; empty where nothing is counted."""
     endpoint = getattr(backend, "endpoint", None)
     return str(getattr(backend, "name", type(backend).__name__) if endpoint is None else endpoint)
-
-
-def as_backend(given: object, *, model: str | None = None) -> Backend:
-    """A backend from what a caller has at hand.
-
-    Args:
-        given: a backend; a callable from a list of OpenAI-style message dictionaries to text (or a `Completion`),
-            plain or async; an OpenAI-style client, or one that instructor has wrapped, sync or async; or a name such as
-            ``"openai/gpt-4.1-mini"`` or ``"anthropic/claude-sonnet-4-5"`` (see `stepguard.backends.providers` and
-            `stepguard.backends.vendors`).
-        model: the model to ask for: needed with a client, but for one of instructor's that knows it, and with nothing
-            else.
-
-    Raises:
-        ConfigError: nothing of this kind can be asked, or `model` is missing or has no use.
-    """
-    if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(given).__mro__):
-        from stepguard.backends.instructor import wrapped_backend
-
-        return wrapped_backend(given, model)
-    if hasattr(getattr(getattr(given, "chat", None), "completions", None), "create"):
-        from stepguard.backends.openai import OpenAIBackend
-
-        if model is None:
-            raise ConfigError("a client needs to know which model to ask: pass model='gpt-4.1-mini'", option="model")
-        return OpenAIBackend(model, client=given)
-    if model is not None:
-        raise ConfigError("model= goes with an OpenAI-style client; other backends know their model", option="model")
-    if isinstance(given, str):
-        from stepguard.backends.names import named_backend
-
-        return named_backend(given)
-    if isinstance(given, type):
-        raise ConfigError(f"{given.__name__} is a class: pass an instance of it", option="backend")
-    if isinstance(given, SyncBackend | AsyncBackend):
-        return given
-    if callable(given):
-        from stepguard.backends.function import FunctionBackend
-
-        return FunctionBackend(given)
-    raise ConfigError(
-        f"{type(given).__name__} is no backend: pass an object with complete() or acomplete(), a callable, "
-        f"an OpenAI-style client or a name such as 'openai/gpt-4.1-mini'",
-        option="backend",
-    )

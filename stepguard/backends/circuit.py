@@ -15,7 +15,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from stepguard.backends.base import Completion, Request, SyncBackend, as_backend, ask, counted, paid_without_reply
+from stepguard.backends.base import Completion, Request, SyncBackend, ask, counted, paid_without_reply
+from stepguard.backends.making import as_backend
 from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count, check_instance, check_seconds
 from stepguard.core.usage import Amount, Price, Usage, to_amount

@@ -13,9 +13,9 @@ from typing import Any, Final, TypedDict, Unpack, get_args
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.backends.completion_streams import CompletionStream
+from stepguard.backends.credentials import digest
 from stepguard.backends.instructor_calls import OF_INSTRUCTOR, caller, is_async_client, method_of, model_of
 from stepguard.backends.limiter import EndpointLimiter
-from stepguard.backends.providers import digest
 from stepguard.backends.request_shapes import extra_digest
 from stepguard.backends.sdk_backend import SdkBackend, check_common
 from stepguard.backends.sdk_errors import field

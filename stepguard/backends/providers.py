@@ -10,20 +10,19 @@ The only variables read from the environment are those in the table, and for Ope
 
 from __future__ import annotations
 
-import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from types import MappingProxyType
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal
 from urllib.parse import urlsplit
 
+from stepguard.backends.credentials import connected, digest, read_key
+from stepguard.backends.vendors import VENDORS
 from stepguard.core.arguments import check_text
-from stepguard.core.redaction import error_text, redact
-from stepguard.errors import ConfigError, StepguardError
-
-_Client = TypeVar("_Client")
+from stepguard.core.redaction import redact
+from stepguard.errors import ConfigError
 
 ReplyMode = Literal["json_schema", "tools", "json"]
 
@@ -137,8 +136,6 @@ def split_name(name: str) -> tuple[Provider, str]:
     """
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     first, slash, model = name.partition("/")
-    from stepguard.backends.vendors import VENDORS
-
     if not slash and name not in (*PROVIDERS, *VENDORS):
         raise ConfigError(f"{shown!r} names no provider: write '{OPENAI.name}/{shown}'", option="backend")
     if not model.strip() and first in (*PROVIDERS, *VENDORS):
@@ -152,8 +149,6 @@ def find_provider(name: str) -> Provider:
     Raises:
         ConfigError: it is not known, or it is asked through its own SDK.
     """
-    from stepguard.backends.vendors import VENDORS
-
     check_text(name, "provider", what="text such as 'groq'")
     if name in PROVIDERS:
         return PROVIDERS[name]
@@ -170,30 +165,6 @@ def find_provider(name: str) -> Provider:
         f"the provider {name[:40]!r} is not known{meant}: write one of {', '.join(known)}, or "
         "OpenAIBackend(model, base_url=...) for another endpoint that speaks the same protocol",
         option="provider",
-    )
-
-
-def connected(make: Callable[[], _Client], place: str) -> _Client:
-    """What makes a client, whose constructor reads proxies and certificates from the environment.
-
-    Args:
-        make: makes it.
-        place: what it is to reach.
-
-    Raises:
-        ConfigError: it cannot be made here.
-    """
-    try:
-        return make()
-    except StepguardError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever the HTTP library finds wrong
-        why = error_text(error)
-    # Outside of the block: what was raised may hold the password of a proxy.
-    raise ConfigError(
-        f"no client for {place} can be made ({why}): look at its address, and in the environment at HTTP_PROXY, "
-        "HTTPS_PROXY, ALL_PROXY and SSL_CERT_FILE",
-        option="backend",
     )
 
 
@@ -217,27 +188,6 @@ def account_of(provider: Provider, base_url: str | None, api_key: str | None) ->
         )
 
     return account
-
-
-def read_key(given: str | None, variables: Sequence[str], *, otherwise: str | None = None) -> str | None:
-    """The key that is given, or the first that one of these variables of the environment holds.
-
-    Raises:
-        ConfigError: there is none although there are variables for it, or no header can carry it.
-    """
-    known = (os.environ.get(variable, "").strip() for variable in variables)
-    key = (given or "").strip() or next(filter(None, known), otherwise)
-    if variables and key is None:
-        raise ConfigError(f"no API key: set {' or '.join(variables)}, or pass api_key", option="api_key")
-    if key is not None and not (key.isascii() and key.isprintable()):  # the errors of HTTP libraries would show it
-        raise ConfigError("the API key holds a character that no header can carry, a line break?", option="api_key")
-    return key
-
-
-def digest(key: str) -> str:
-    """What tells keys apart without being one."""
-    # An environment may hold bytes that are no text.
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def client_maker(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from stepguard.backends.base import Completion, Request
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream, whole_body
+from stepguard.backends.credentials import digest
 from stepguard.backends.openai_errors import (
     as_backend_error,
     environment_secrets,
@@ -17,7 +18,6 @@ from stepguard.backends.openai_errors import (
     texts_of,
     was_sent,
 )
-from stepguard.backends.providers import digest
 from stepguard.backends.reply_forms import chat_body
 from stepguard.backends.sdk_errors import field
 from stepguard.core.redaction import redact, redacted_start

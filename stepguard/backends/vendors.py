@@ -16,7 +16,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any, Final
 
-from stepguard.backends.providers import connected, digest, read_key
+from stepguard.backends.credentials import connected, digest, read_key
 from stepguard.backends.sdk_errors import field
 from stepguard.errors import ConfigError, MissingExtraError
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Unpack
 
-from stepguard.backends.base import Backend, as_backend
+from stepguard.backends.base import Backend
+from stepguard.backends.making import as_backend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.batches.ledger import BatchLedger, check_start, ledger_path
 from stepguard.batches.records import record_format, record_of

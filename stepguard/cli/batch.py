@@ -17,13 +17,15 @@ from stepguard.batches.rows import ROW_FILES, count_rows, read_rows
 from stepguard.batches.running import BatchSummary, CostLimit, run_batch
 from stepguard.cli.arguments import load_file, read_guard, read_price, read_values
 from stepguard.cli.progress import ProgressContext, make_display
-from stepguard.cli.run import BATCH_OPTIONS
 from stepguard.cli.text import printable
 from stepguard.core.usage import Usage, to_amount
 from stepguard.core.verdicts import STRENGTHS
 from stepguard.engine.batch import RowResult
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, InputError
+
+BATCH_OPTIONS: Final = ("out", "resume", "key", "ignore", "ordered", "details")
+"""What makes no sense with one run."""
 
 _CODES: Final = {"invalid": 2, "abstained": 3, "exhausted": 4, "failed": 5, "waiting": 6}
 _GRAVEST: Final = (5, 2, 4, 6, 3, 1)

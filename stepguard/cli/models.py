@@ -38,7 +38,7 @@ def choose_backend(options: argparse.Namespace, procedure: Procedure | None = No
     if options.base_url is not None:
         return _endpoint(options.base_url, options.model)
     if options.model is not None:
-        from stepguard.backends.names import named_backend
+        from stepguard.backends.making import named_backend
         from stepguard.backends.openai import OpenAIBackend
 
         make = named_backend if "/" in options.model else OpenAIBackend

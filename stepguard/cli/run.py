@@ -21,15 +21,13 @@ from stepguard.cli.arguments import (
     read_inputs,
     read_price,
 )
+from stepguard.cli.batch import add_batch, is_batch, run_rows
 from stepguard.core.profile import Profile
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, RunError
 from stepguard.guard import Guard
 from stepguard.results import Result, Status
-
-BATCH_OPTIONS: Final = ("out", "resume", "key", "ignore", "ordered", "details")
-"""What makes no sense with one run."""
 
 EXIT_CODES: Final[Mapping[Status, int]] = {
     "verified": 0,
@@ -54,8 +52,6 @@ def exit_code(result: Result, at_least: Strength) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard run``."""
-    from stepguard.cli.batch import add_batch
-
     parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
     add_inputs(parser)
     add_batch(parser)
@@ -104,13 +100,10 @@ def main(options: argparse.Namespace) -> int:
     from stepguard.cli.models import choose_backend
     from stepguard.cli.progress import RunProgress
 
-    if options.inputs is not None or any(getattr(options, name) for name in BATCH_OPTIONS):
-        from stepguard.cli.batch import is_batch, run_rows
-
-        if is_batch(options):
-            if options.ledger is not None or options.run_id is not None:
-                raise ConfigError("--ledger keeps single runs: rows go on with --resume", option="ledger")
-            return run_rows(options)
+    if is_batch(options):
+        if options.ledger is not None or options.run_id is not None:
+            raise ConfigError("--ledger keeps single runs: rows go on with --resume", option="ledger")
+        return run_rows(options)
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)
     price = read_price(options.price, options.max_cost)

@@ -10,7 +10,8 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, as_backend, session_of
+from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, session_of
+from stepguard.backends.making import as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.run_names import run_name
 from stepguard.core.verdicts import shorten

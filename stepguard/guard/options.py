@@ -13,7 +13,8 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
-from stepguard.backends.base import Backend, as_backend
+from stepguard.backends.base import Backend
+from stepguard.backends.making import as_backend
 from stepguard.backends.person import AskPerson
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_flag, check_instance, check_run_id, check_seconds, check_seed

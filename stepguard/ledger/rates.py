@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from stepguard.backends.base import Completion, Request, as_backend, ask, endpoint_of
+from stepguard.backends.base import Completion, Request, ask, endpoint_of
+from stepguard.backends.making import as_backend
 from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count, check_instance, check_seconds
 from stepguard.core.usage import Usage

@@ -190,7 +190,7 @@ class Policy:
         Raises:
             PolicyError: something in it is wrong; `line` names where.
         """
-        from stepguard.policy.building import build_policy
+        from stepguard.policy.loading import build_policy
 
         return build_policy(text, name=name, folder=folder)
 
@@ -202,7 +202,7 @@ class Policy:
             PolicyError: the file holds none.
             OSError: it cannot be read.
         """
-        from stepguard.policy.building import load_policy
+        from stepguard.policy.loading import load_policy
 
         return load_policy(Path(path))
 

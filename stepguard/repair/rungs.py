@@ -30,7 +30,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 
-from stepguard.backends.base import Backend, as_backend
+from stepguard.backends.base import Backend
+from stepguard.backends.making import as_backend
 from stepguard.backends.person import AskPerson, as_person
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.arguments import check_count, check_number, check_one_of

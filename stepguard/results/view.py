@@ -13,7 +13,7 @@ from stepguard.core.verdicts import Deviation, DeviationKind, Outcome, Strength
 from stepguard.language.records import Record
 from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.values import show_value
-from stepguard.results import Assistance, AttemptOutcome, Occurrence, Status
+from stepguard.results.records import Assistance, AttemptOutcome, Occurrence, Status
 
 
 def _as_json(value: object) -> object:

@@ -15,7 +15,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import Request
 
-from stepguard.backends.providers import connected
+from stepguard.backends.credentials import connected
 from stepguard.errors import ConfigError
 from stepguard.serve.blackout import Mask, keys_of
 from stepguard.serve.call import HttpCall

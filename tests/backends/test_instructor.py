@@ -18,8 +18,8 @@ from vendor_harness import PLAYED, give_aws_credentials, installed
 
 from stepguard import Guard, Input, Procedure, Step, Usage
 from stepguard.backends import Request
-from stepguard.backends.base import as_backend
 from stepguard.backends.instructor import InstructorBackend
+from stepguard.backends.making import as_backend
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.errors import ConfigError, MissingExtraError, RateLimited
 

@@ -15,7 +15,7 @@ from openai_harness import GOOD, INPUTS, KEY, MESSAGES, PROCEDURE, REQUEST, STEP
 
 from stepguard import Guard
 from stepguard.backends import Completion, Request, ToolCall
-from stepguard.backends.base import as_backend
+from stepguard.backends.making import as_backend
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendRejected, ConfigError, RateLimited

@@ -21,7 +21,7 @@ from conftest import ChatServer, Reply, completion_body
 from openai_harness import GOOD, INPUTS, KEY, PROCEDURE, REQUEST, backend_at, failure, good_answer
 
 from stepguard import Guard
-from stepguard.backends.base import as_backend
+from stepguard.backends.making import as_backend
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, BackendTimeout, ConfigError, RateLimited

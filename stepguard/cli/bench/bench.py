@@ -11,7 +11,9 @@ import time
 from contextlib import ExitStack, contextmanager
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
+
+from stepguard.cli.bench import COUNT, LENGTHS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -21,9 +23,6 @@ if TYPE_CHECKING:
     from stepguard.evaluation.runner import Plan, TaskBackend
     from stepguard.testing import ModelSlips
 
-LENGTHS: Final = "5,20,50"
-COUNT: Final = "50"
-"""What is run where nobody says."""
 _WIDE = 132
 """Columns that a table with all of its figures takes."""
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stepguard.backends.retry import RetryPolicy
 from stepguard.cli.arguments import load_file
-from stepguard.cli.bench.bench import COUNT, LENGTHS
+from stepguard.cli.bench import COUNT, LENGTHS
 from stepguard.core.arguments import check_count
 from stepguard.core.profile import Profile
 from stepguard.errors import ConfigError

@@ -36,7 +36,7 @@ from typing import Annotated, Any, Final, TypeVar
 from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
 
 from stepguard.auditing import audit
-from stepguard.backends.base import as_backend
+from stepguard.backends.making import as_backend
 from stepguard.core.arguments import check_count, check_instance, check_mapping
 from stepguard.core.verdicts import Strength
 from stepguard.engine.budget import Budget
