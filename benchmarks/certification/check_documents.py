@@ -17,6 +17,10 @@ _STRUCK = (
     "~~{}~~", "<s>{}</s>", "<del>{}</del>", r"\sout{{{}}}", "[deleted: {}]", "<!-- {} -->", "{} (struck out)",
     "<span style='display:none'>{}</span>", "<p hidden>{}</p>", "{{--{}--}}", "[-{}-]", "[s]{}[/s]",
 )  # fmt: skip
+_UNSTATED = (
+    "about {}", "approx. {}", "~{}", "{} or so", "{} ± 5", "e.g. {}", "Example: {}", "void: {}", "{} (cancelled)",
+    "(was {})", "formerly {}", "no fee of {}", "if paid late, {}", "{} if paid late", "maybe {}", "{}?",
+)  # fmt: skip
 _STROKES = "\u0335\u0336\u0337\u0338"
 
 
@@ -94,6 +98,17 @@ def _signed(chance: random.Random) -> Problem:
     return _problem(line.format(inside), -amount, amount, code)
 
 
+def _unstated(chance: random.Random) -> Problem:
+    """An amount that is guessed, void, old or on a condition, beside the one that the document states."""
+    code = chance.choice(list(_CODES))
+    right, wrong = _amount(chance), _amount(chance)
+    written = chance.choice(["{} " + code, code + " {}", _CODES[code] + "{}"])
+    line = chance.choice(_UNSTATED).format(written.format(_put(wrong)))
+    lines = [f"Total: {written.format(_put(right))}", f"{line[0].upper()}{line[1:]}" if chance.random() < 0.5 else line]
+    chance.shuffle(lines)
+    return _problem(chance.choice(["\n", "\n\n", "; "]).join(lines), right, wrong, code)
+
+
 def _scaled(chance: random.Random) -> Problem:
     """An amount with its scale beside or above it: the bare number is wrong."""
     code = chance.choice(list(_CODES))
@@ -138,6 +153,7 @@ for _name, _make in (
     ("struck out", _struck),
     ("signs", _signed),
     ("scales", _scaled),
+    ("not stated", _unstated),
     ("headings", _headed),
     ("denials", _denied),
 ):

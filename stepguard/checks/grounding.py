@@ -29,6 +29,7 @@ from stepguard.documents.currency_layout import DocumentCurrencies, currencies_a
 from stepguard.documents.measured import find_measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
+from stepguard.documents.standing import Statements
 from stepguard.documents.tables import Head, Heads
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
@@ -38,9 +39,8 @@ from stepguard.language.dates import DateOrder, check_order, find_dates, read_da
 from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.measures import MEASURES
-from stepguard.language.neighbours import called_wrong
+from stepguard.language.neighbours import begins_amount
 from stepguard.language.numerals import read_numeral
-from stepguard.language.retraction import denied_before
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 
@@ -81,8 +81,9 @@ class Grounded(DocumentCheck):
     scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
     no currency beside it, above it or in the next cell is in that of the document's headings, or, where they name none,
     of its other amounts; in none for certain where these are several, and in any where there are none. Every other
-    number is found whatever stands beside it, unless that denies it (``not 5``, ``5 is wrong``); an end of a range and
-    a limit stand there, too. What `beside` finds is not the value
+    number is found whatever stands beside it, unless the document does not state it: it is denied, called wrong, void,
+    old or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
+    (`stepguard.documents.standing`). An end of a range and a limit are stated. What `beside` finds is not the value
     itself. A name is found as whole words and whole numbers, without regard to case, white space and the kind of
     quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10 mg``, ``5 ft`` in
     ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict is
@@ -140,12 +141,13 @@ class Grounded(DocumentCheck):
             return ()
         view = View(document)
         if step.type.structured:
-            search = _Search(view.text, self)
+            search = _Search(view.text, self, step)
             spans: Iterable[Span] = (
                 span for part in parts_in(step.type, values[step.id]) for span in search.spans(part)[:1]
             )
         else:
             spans = self._beside(step.type, values[step.id], view.text, self.beside)
+            spans = _stated(step.type, spans, Statements(view.text), view.text, f"{step.instruction} {self.beside}")
         return Place.all_of(document, (view.span(*span) for span in spans))
 
     def for_passage(self, document: str) -> Copied:
@@ -208,7 +210,7 @@ class Grounded(DocumentCheck):
         return self._pass(f"{self.document}, {places[0]}{more}", strength="grounded")
 
     def _judge_parts(self, step: Step, value: Value, document: str) -> Verdict:
-        search = _Search(View(document).text, self)
+        search = _Search(View(document).text, self, step)
         parts = list(islice(parts_in(step.type, value), MOST_PARTS + 1))
         if len(parts) > MOST_PARTS:
             return self._undecided(f"more than {MOST_PARTS} values to look for", retry=False)
@@ -283,11 +285,7 @@ class Grounded(DocumentCheck):
 
     def _dates(self, document: str) -> Iterator[tuple[Span, date]]:
         found_dates = find_dates(document, order=self.order, short_years=True)
-        return (
-            ((found_date.start, found_date.end), found_date.value)
-            for found_date in found_dates
-            if not denied_before(document, found_date.start)
-        )
+        return (((found_date.start, found_date.end), found_date.value) for found_date in found_dates)
 
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
@@ -299,8 +297,8 @@ class Grounded(DocumentCheck):
                 yield found.start, found.end
 
     def _is_clear(self, kind: ValueType, text: str, span: Span) -> bool:
-        """Whether a number of a document is meant, and in one way: not 1.000 of what has fewer places."""
-        return not called_wrong(text, span[1]) and (self.decimal == "," or not kind.may_group(text[slice(*span)]))
+        """Whether a number of a document is meant in one way: not 1.000 of what has fewer places."""
+        return self.decimal == "," or not kind.may_group(text[slice(*span)])
 
     def _names(self, text: str, words: Words) -> Iterator[Span]:
         name = text.strip(_AROUND)
@@ -316,11 +314,13 @@ class Grounded(DocumentCheck):
 class _Search:
     """Looks for the values of a list or a record in one document, which is read once."""
 
-    def __init__(self, text: str, check: Grounded) -> None:
+    def __init__(self, text: str, check: Grounded, step: Step) -> None:
         self.text = text
         self._check = check
+        self._instruction = step.instruction
+        self._statements = Statements(text)
         self._words = Words(text)
-        self._found: dict[tuple[str, str, str | None], list[Span]] = {}
+        self._found: dict[tuple[str, str, str, str | None], list[Span]] = {}
         self._layout: _Layout | None = None
         self._numbers: dict[str, list[FoundNumber]] | None = None
         self._ordered: list[Span] | None = None
@@ -328,12 +328,13 @@ class _Search:
 
     def spans(self, part: Part, label: str | None = None) -> list[Span]:
         """Where a value stands, in order."""
-        key = (str(part.kind), show_value(part.value), label)
+        key = (str(part.kind), show_value(part.value), part.field, label)
         if key not in self._found:
             found = self._look(part)
             if label is not None:
                 found = filter(_Labels(label, self.text).beside, found)
-            self._found[key] = sorted(found)
+            question = f"{self._instruction} {part.field} {label}"
+            self._found[key] = sorted(_stated(part.kind, found, self._statements, self.text, question))
         return self._found[key]
 
     def rival(self, part: Part, span: Span) -> str | None:
@@ -393,6 +394,12 @@ class _Search:
 def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> Iterator[Span]:
     most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
     return find_measures(text, words, kind.read, lambda found: same_value(found, value), most_words=most)
+
+
+def _stated(kind: ValueType, spans: Iterable[Span], statements: Statements, text: str, question: str) -> Iterator[Span]:
+    """The spans at which a document states a value; a name stands there whatever is said of it."""
+    amount = kind.numeric or kind.kind == "date" or kind.kind in MEASURES
+    return (span for span in spans if not (amount or begins_amount(text, *span)) or statements.hold(span, question))
 
 
 def _places(written: str) -> int:

@@ -18,11 +18,13 @@ from typing import Final, NamedTuple
 from stepguard.language.currencies import MARK, marked
 
 _CURRENCY: Final = (
-    rf"(?:(?<!\w)(?P<prefix>[TkKmM])\s?(?=[A-Z]{{3}}(?![A-Za-z])|[$\u20ac\u00a3\u00a5]))?(?:{MARK})"
+    rf"(?:(?<!\w)(?P<prefix>[TtkKmM])\s?(?=[A-Z]{{3}}(?![A-Za-z])|[$\u20ac\u00a3\u00a5]))?(?:{MARK})"
     r"(?:(?P<suffix>k|K|m|M|mn|bn|B)(?!\w)|\s?\(?(?P<apart>[kKmM])(?![\w.]))?"
 )
+_FACTOR: Final = r"(?:[x×*]\s?|in (?:[A-Z€$£]{1,3} ?)?)1[,.\s]?000s?"
 _SCALE: Final = (
-    r"(?P<thousands>(?i:thousands?|tausend|tsd\.?|milliers|'000s?|’000s?|(?<![\w.,])000s?|(?<!\w)[x×*]\s?1[,.\s]?000)(?!\w))"
+    r"(?P<thousands>(?i:thousands?|tausend|tsd\.?|milliers|'000s?|’000s?|(?<![\w.,])000s?|"
+    rf"(?<!\w){_FACTOR})(?!\w))"
     r"|(?P<hundreds>(?i:hundreds?)(?!\w))"
     r"|(?P<millions>(?i:millions?|millionen|mio\.?|mn|mln|mm)(?!\w))"
     r"|(?P<billions>(?i:billions?|mrd\.?|milliarden|bn)(?!\w))"
@@ -30,9 +32,9 @@ _SCALE: Final = (
 )
 _MARK: Final = re.compile(rf"{_CURRENCY}|{_SCALE}|(?P<percent>%|(?<!\w)(?i:per ?cent|percentage|pct|prozent)(?!\w))")
 _POWERS: Final = {"hundreds": 2, "thousands": 3, "millions": 6, "billions": 9, "lakhs": 5, "crores": 7}
-_LETTERS: Final = {"T": 3, "k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
+_LETTERS: Final = {"T": 3, "t": 3, "k": 3, "K": 3, "m": 6, "M": 6, "mn": 6, "bn": 9, "B": 9}
 _YEARS: Final = re.compile(
-    r"(?<![\w.,])(?:[x×*]\s?1[,.\s]?000|(?:19|20)[0-9]{2}|['’]?000['’]?s?|Q[1-4]|[0-9]{1,2}/[0-9]{2,4})(?![\w.,])"
+    rf"(?<![\w.,])(?:{_FACTOR}|(?:19|20)[0-9]{{2}}|['’]?000['’]?s?|Q[1-4]|[0-9]{{1,2}}/[0-9]{{2,4}})(?![\w.,])"
 )
 _DIGIT: Final = re.compile(r"\d")
 _CAPTION: Final = re.compile(

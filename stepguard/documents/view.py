@@ -76,6 +76,10 @@ _ASCII_LOOKS: Final = {
 }
 
 
+_NEAR: Final = 200
+"""Within how many characters, on its line, a sign of emphasis has another one."""
+
+
 class View:
     """What is seen of a document.
 
@@ -99,7 +103,7 @@ class View:
         if "<t" in text or "<T" in text:
             text = self._edited(text, _CELL_SPACE, lambda space: f"{space['tag'] or ''} ")
         text = self._edited(text, _TAG, _visible_mark)
-        self.text: str = self._edited(text, _EMPHASIS, lambda mark: mark[0] if len(mark[0]) > _LONGEST else "")
+        self.text: str = self._edited(text, _EMPHASIS, _without_emphasis)
 
     def _edited(self, text: str, pattern: re.Pattern[str], shown: Callable[[re.Match[str]], str]) -> str:
         """The text with other characters, or none, for what a pattern matches; remembers what was where."""
@@ -174,6 +178,14 @@ class _WikiRows:
 def _keyed(mark: re.Match[str]) -> str:
     code = (mark["low"] or mark["camel"]).upper()
     return f" {code}" if code in CODES and code.lower() not in WORD_CODES else mark[0]
+
+
+def _without_emphasis(mark: re.Match[str]) -> str:
+    """Nothing for a sign of emphasis; the sign itself where it is none, but masks digits or leads to a footnote."""
+    around = mark.string[max(mark.start() - _NEAR, 0) : mark.start()].rpartition("\n")[2].lstrip(" *")
+    behind = mark.string[mark.end() : mark.end() + _NEAR].partition("\n")[0]
+    footnote = mark[0] == "*" and "*" not in around + behind and around[-1:].strip() != ""
+    return mark[0] if footnote or len(mark[0]) > _LONGEST else ""
 
 
 def _visible_mark(mark: re.Match[str]) -> str:

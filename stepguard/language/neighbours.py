@@ -54,7 +54,8 @@ _SMALLER_WORDS: Final = (
     "|(?:ten|hundred|thousand|million)ths?|halves|thirds|quarters"
 )
 _SEPARATED: Final = (
-    rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?)"
+    rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}"
+    rf"|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?|,?{_BLANKS}in{_BLANKS})"
 )
 """What may stand between a number and the word for thousands or millions that belongs to it."""
 _GOES_ON: Final = lazy_pattern(
@@ -66,13 +67,14 @@ _GOES_ON: Final = lazy_pattern(
     rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|times|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    rf"|{_SEPARATED}(?:{_LARGER})"
+    rf"|{_SEPARATED}(?:{_LARGER})|{_BLANKS}?\(?[×x*]{_BLANKS}?1[,.]?000(?![0-9])"
     rf"|{_SEPARATED}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
     rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
     rf"|(?<=[.,][0-9]{{2}}){_BLANKS}(?-i:[HS]|OD|O/D)(?={_BLANKS}*(?:\n|\||\Z))"
     rf"|[-{MINUS_SIGNS.replace(RANGE, '')}{RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)"
-    rf"|{_BLANKS}?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
+    rf"|{_BLANKS}?[(\[;|\t]?{_BLANKS}?(?:in{_BLANKS})?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
+    rf"|{_BLANKS}?[(\[](?:in{_BLANKS})?(?:{SIGN}|(?-i:{CODE})){_BLANKS}?[tkmb]n?[)\]]"
     rf"|{_BLANKS}and{_BLANKS}(?:an?|one|two|three){_BLANKS}(?:hal|third|quarter)"
     rf"|[-{MINUS_SIGNS.replace(RANGE, '')}](?!\w|[{_MINUS}>])",
     re.IGNORECASE,
@@ -88,7 +90,7 @@ _MONEY_GOES_ON: Final = lazy_pattern(
 _SCALED_BEFORE: Final = lazy_pattern(
     rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{SIGN}|{CODE}){_BLANKS}?\Z"
     rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{SIGN}|{CODE}){_BLANKS}?\Z"
-    rf"|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)){_BLANKS}\Z"
+    rf"|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)|['\u2019]?000s?){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = lazy_pattern(
@@ -113,12 +115,31 @@ _LARGER_UNITS: Final = (
 )
 _BOUNDS: Final = (
     "up to|at most|at least|(?:no |not )?(?:more|less|fewer|greater|higher|lower) than|under|over|above|below|max|min"
-    "|max\\.|min\\.|a (?:maximum|minimum) of|about|approx|approx\\.|approximately|around|roughly|circa|ca\\.|c\\."
-    "|nearly|almost|maximum|minimum|as (?:much|little|many|few) as|some|close to"
-    "|up to a total of|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|etwa|ungef\u00e4hr|rund|\u00fcber"
-    "|unter|environ|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
+    "|max\\.|min\\.|a (?:maximum|minimum) of|maximum|minimum|as (?:much|little|many|few) as"
+    "|up to a total of|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|\u00fcber"
+    "|unter|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
 )
 """Behind which an amount is no more than the end of what is meant."""
+_MARKED: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
+_GUESSED: Final = (
+    r"approx\.?|approximately|about|around|roughly|circa|ca\.?|nearly|almost|some|somewhere (?:near|around)|close to"
+    r"|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take|more or less"
+    r"|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly|i (?:think|guess|believe)"
+    r"|(?:would|could|might|may)(?: have)? be(?:en)?"
+    r"|etwa|ungef\u00e4hr|rund|knapp|gesch\u00e4tzt|vielleicht|wahrscheinlich|vermutlich|environ|presque|peut-\u00eatre|quiz\u00e1s?|casi"
+    r"|aproximadamente|aprox\.?|circa"
+)
+_GUESSED_BEFORE: Final = lazy_pattern(
+    rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=\w )c\. ?"
+    rf"|[~\u2248\u223c\u2243\u2245\u00b1] ?|(?<!\w)\?+ ?|\\(?:approx|sim|simeq|pm)\s?){_MARKED}\Z",
+    re.IGNORECASE,
+)
+_GUESSED_BEHIND: Final = lazy_pattern(
+    r"-?ish\b|[\s,]{0,2}\(?(?:\u00b1|\+/-)|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
+    rf"|[^\S\n]*,?[^\S\n]*[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
+    rf"(?:[\])]|[.,;|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",
+    re.IGNORECASE,
+)
 _SHARES: Final = (
     "(?:one )?half|(?:a|one) third|two thirds|(?:a|one|three) quarters?|a tenth|a fifth|twice|thrice|double|triple"
     "|multiples?|die h\u00e4lfte|la moiti\u00e9|la mitad|das doppelte"
@@ -131,7 +152,7 @@ _NUMBER_BEFORE: Final = lazy_pattern(
     r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
     r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
     r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
-    r"|[<>~≤≥≈±∓…≲≳≪≫⩽⩾≃∼≅] ?\Z|\\(?:[lg](?:eq?|t)|approx|sim|simeq|pm)(?:slant)? ?\Z"
+    r"|[<>≤≥∓…≲≳≪≫⩽⩾] ?\Z|\\[lg](?:eq?|t)(?:slant)? ?\Z"
     r"|[0-9]\(\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
     r"|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
     rf"|\b(?:{_BOUNDS})(?: (?:the|an?|to|of))? \Z|\b(?:{_SHARES})(?: of)?(?: (?:the|an?|these|those))? \Z"
@@ -147,21 +168,16 @@ _AMOUNT_BEHIND: Final = lazy_pattern(
     r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
     r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
     r"|,? [0-9]+ times\b| \(x ?[0-9]"
-    r"|\+(?!\w)| ?\u00b1| ?(?:-|to|bis|\.\.+|~) ?[0-9]| (?:or|and) (?:more|less|fewer|above|below|over|under|up"
+    r"|\+(?!\w)| ?(?:-|to|bis|\.\.+|~) ?[0-9]| (?:or|and) (?:more|less|fewer|above|below|over|under|up"
     r"|higher|lower"
     r"|older)\b"
-    r"| or so\b| approx\b|[ ,]\(?(?:±|\+/-)| \(\?\)|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
+    r"|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
     r"| [bt]\.?i\.?d\b| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]"
     r"|, no[,:] "
     r"| (?:at (?:most|least)|max|min|maximum|minimum)\b|[- ]?(?:plus|minus)\b"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
-_CALLED_WRONG: Final = lazy_pattern(
-    r"[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
-    r"|,? [(\[](?:wrong|incorrect|typo|error|sic|correction)\b",
-    re.IGNORECASE,
-)
 _NUMBER_TAIL: Final = lazy_pattern(r"[0-9]{3}(?![0-9])|[0-9]{1,3}[/\u2044]")
 """What may belong to a short number with a blank in front of it: ``234``, ``1/2``."""
 _SHORT_BEFORE: Final = lazy_pattern(r"(?<![0-9A-Za-z])[0-9]{1,3} \Z")
@@ -189,9 +205,10 @@ def changed_before(text: str, start: int, digits: int) -> bool:
     )
 
 
-def called_wrong(text: str, end: int) -> bool:
-    """Whether what stands behind an amount denies it: ``80 EUR is wrong``, ``80 EUR (sic)``."""
-    return _CALLED_WRONG.match(text, end) is not None
+def guessed(text: str, start: int, end: int) -> bool:
+    """Whether an amount is only a guess at another one: ``about 80 EUR``, ``80 EUR or so``."""
+    front = _GUESSED_BEFORE.search(text, max(start - 40, 0), start)
+    return front is not None or _GUESSED_BEHIND.match(text, end) is not None
 
 
 def shared_before(text: str, start: int) -> bool:
@@ -252,7 +269,7 @@ def amount_stands_alone(text: str, start: int, end: int) -> bool:
             return False
         if _SMALLER.match(text[start:end]) and _LARGER_BEFORE.search(text, first, start):
             return False
-    if _ENDS_AMOUNT.search(text, start, end) and (_AMOUNT_BEHIND.match(text, end) or called_wrong(text, end)):
+    if guessed(text, start, end) or (_ENDS_AMOUNT.search(text, start, end) and _AMOUNT_BEHIND.match(text, end)):
         return False
     if not text[end - 1].isdigit():
         return True

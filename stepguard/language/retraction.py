@@ -76,11 +76,11 @@ _CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hen
 _WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
 _NONE_OF: Final = lazy_pattern(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
 _DIRECTLY: Final = lazy_pattern(
-    r"\b(?:not|never|neither|nor|isn['\u2019]t|wasn['\u2019]t|aren['\u2019]t|instead of|in place of|without"
+    r"\b(?:not|cannot|never|neither|nor|\w+n['\u2019]t|instead of|in place of|without"
     r"|rather than|other than|except|excluding|no longer|no more"
     r"|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
     r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|is|was|yet|necessarily"
-    r"|longer))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
+    r"|longer|usual|regular|normal|old|former|previous|original|bisher\w*))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
     re.IGNORECASE,
 )
 _AMOUNT: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"

@@ -26,7 +26,7 @@ Smith & Sons Ltd., 12 O'Brien Street, Jean-Claude's office
 Net      1,234.50
 VAT 20 %   246.90
 Total  $1,481.40, due Dec 5, 2026
-Balance -17 (was −18); range 30–40, 7-9 pieces, room Q3, at 10:45, v2.5.1, tel. 555-0199
+Balance -17 (hers −18); range 30–40, 7-9 pieces, room Q3, at 10:45, v2.5.1, tel. 555-0199
 1.5 million units, 3rd of 5km, code 007, 1 234 567 seen, 3/4 done, #88, half of 61%.
 """
 

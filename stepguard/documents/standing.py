@@ -1,0 +1,169 @@
+"""Whether a document states an amount or a date that is written in it, or says that it is not so.
+
+An amount stands there with what belongs to it. As its currency and its scale do, so does what makes it a guess
+(``approx. 80 EUR``, ``80 EUR or so``). And what is called void, wrong, old or an example, and what would only be so on
+a condition, is not stated, unless the question asks for just that: ``if paid late, 90 EUR`` answers the question for
+the late fee, and no other one. Ends of ranges and limits are stated.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from stepguard.core.patterns import lazy_pattern
+from stepguard.documents.sentences import begun_before
+from stepguard.language.currencies import CODE, SIGN
+from stepguard.language.neighbours import guessed
+from stepguard.language.retraction import denied_before
+
+_REACH: Final = 80
+_MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
+_CALLED: Final = (
+    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable)"
+    r"|no longer (?:valid|due|applicable)|void(?:ed)?|cancell?ed|annulled|superseded|obsolete|outdated|draft|specimen"
+    r"|example|sample|hypothetical|typo|an? (?:typo|mistake|error|example)|error|sic|correction|withdrawn|waived"
+    r"|crossed out|struck out|deleted|removed"
+    r"|falsch|ung\u00fcltig|storniert|entwurf|muster|beispiel|exemple|ejemplo|annul[\u00e9e]e?|anulad[oa]"
+)
+"""What says of an amount that nobody is to take it for one."""
+_NAMED: Final = "(?:total|sum|amount|price|fee|figure|value|invoice|bill|quote|entry|version|summe|betrag|preis)"
+_LABEL: Final = lazy_pattern(  # whole parts of a line: VOID, Wrong total, Old price, Example for a fee
+    rf"\W*(?:(?:the )?(?:{_CALLED}|old|former)(?: {_NAMED})?|(?:an )?example(?: [^\W\d_]+)*)\W*", re.IGNORECASE
+)
+_ENDED: Final = lazy_pattern(r"[;.!?]\s")
+_PARTS: Final = lazy_pattern(r"[:|\t;(]|\s[-\u2013\u2014]\s|\s{2,}")
+_CALLED_BEHIND: Final = lazy_pattern(
+    rf"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been) |[(\[]|[-\u2013\u2014] )(?:{_CALLED})\b(?! [a-z0-9])"
+    rf"|[^\w\n|]+(?:{_CALLED})[^\w\n|]*(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
+    r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
+    r"|[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|jetzt|down to|should (?:be|read)|(?:superseded|replaced) by"
+    r"|(?:corrected|changed|reduced|raised) to)\b[^.\n]{0,12}[0-9]",
+    re.IGNORECASE,
+)
+_REPLACED: Final = lazy_pattern(rf"\s?(?:->|=>|[\u2192\u21d2])\s?{_MONEY}[0-9]", re.IGNORECASE)
+_CALLED_BEFORE: Final = lazy_pattern(
+    r"(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|formerly|previously|originally|until now|used to be|bisher"
+    r"|(?:reduced|lowered|raised|increased|changed|discounted|down|up|cut|rose|fell|dropped) from"
+    r"|(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|such as|no [^\W\d_]+ of|anything but|far from"
+    rf"|read [^.\n]{{1,24}} for)[:,]?\s(?:the |an? )?{_MONEY}\Z"
+    r"|(?<!\w)(?:e\.? ?g\.?|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
+    r"|(?<!\w)(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)) that\b",
+    re.IGNORECASE,
+)
+_CONDITION: Final = (
+    "(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so)\\b)|unless|in case|in the event"
+    "|provided(?: that)?|assuming|supposing|should (?:you|the|it)|sofern"
+)
+_CONDITIONAL: Final = lazy_pattern(rf"\W*(?:{_CONDITION})\b", re.IGNORECASE)
+_CONDITION_BEFORE: Final = lazy_pattern(
+    rf"(?<!\w)(?:{_CONDITION})\b.*?(?:[,:](?! ?[0-9])|\bthen\b)"
+    r"|(?<!\w)(?:suppos|assum|imagin|pretend|hypothe).*",
+    re.IGNORECASE,
+)
+_CONDITION_BEHIND: Final = lazy_pattern(
+    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?:{_CONDITION})\b[^;|\n]*", re.IGNORECASE
+)
+_BARE: Final = lazy_pattern("[0-9.,]+")
+_CELL: Final = lazy_pattern("[;|]")
+_STAMPED: Final = "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
+_STAMP: Final = lazy_pattern(
+    rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:{_STAMPED})(?: (?i:invoice|receipt|bill|quote|offer|copy))?[^\w\n]*$"
+    rf"|^[^\n0-9]{{0,40}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
+    re.MULTILINE,
+)
+"""A line that says of the whole document that nothing in it holds."""
+_NOTE_MARKS: Final = "*\u2020\u2021\u00a7\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
+_NOTE_MARK: Final = lazy_pattern(rf"(?:\s?(?:{SIGN}|{CODE}))?\s?(?P<mark>[{_NOTE_MARKS}]+)(?!\w)")
+_DOUBTING_NOTE: Final = lazy_pattern(
+    rf"\b(?:estimate|approx|provisional|preliminary|thousands?\b|millions?\b|(?:{_CALLED}|{_CONDITION})\b)",
+    re.IGNORECASE,
+)
+_WORD: Final = lazy_pattern(r"[^\W\d_]{3,}")
+_STEM: Final = 4
+_COMMON: Final = frozenset((
+    "the", "you", "your", "and", "are", "was", "were", "not", "has", "had", "have", "its", "for", "that", "this",
+    "with", "from", "copy", "read", "what", "which", "who", "when", "how", "out", "much", "many", "does", "must",
+    "shall", "will", "say", "says", "list", "every", "each", "all", "any", "there", "document", "text", "total",
+    "sum", "amount", "price", "value", "figure", "number", "fee", "invoice", "bill", "paid", "pay", "payable",
+    "due", "order", "money", "none",
+))  # fmt: skip
+"""Words that stand in many questions: they do not tell which amount is meant."""
+
+
+class Statements:
+    """What a document states.
+
+    Args:
+        text: the document, as it is seen.
+    """
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        stamp = _STAMP.search(text)
+        self._stamp = "" if stamp is None else stamp[0]
+
+    def hold(self, span: tuple[int, int], question: str) -> bool:
+        """Whether an amount or a date at a place is stated.
+
+        Args:
+            span: the place.
+            question: what is asked for: an instruction, a label, the name of a field.
+        """
+        start, end = span
+        if denied_before(self._text, start) or guessed(self._text, start, end):
+            return False
+        said = " ".join((self._stamp, self._called(start, end), self._condition(start, end), self._note(end))).strip()
+        return not said or not _stems(question).isdisjoint(_stems(said))
+
+    def _called(self, start: int, end: int) -> str:
+        """The words by which an amount is called none, empty where there are none."""
+        line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
+        labels = [*self._heading(start), *_PARTS.split(_ENDED.split(line)[-1])]
+        found = [part for part in labels if _LABEL.fullmatch(part)]
+        found += [part for part in labels[:-1] if _CONDITIONAL.match(part)]
+        before = _CALLED_BEFORE.search(begun_before(self._text, start) + " ")
+        found += [] if before is None else [before[0]]
+        behind = _CALLED_BEHIND.match(self._text, end)
+        if behind is None and not _BARE.fullmatch(self._text, start, end):
+            behind = _REPLACED.match(self._text, end)
+        found += [] if behind is None else [behind[0]]
+        return " ".join(found)
+
+    def _heading(self, start: int) -> list[str]:
+        """The heading above a place, and what ends with a colon above its paragraph."""
+        above = self._text[max(start - 8 * _REACH, 0) : start].split("\n")[:-1]
+        found: list[str] = []
+        ended = apart = False
+        for line in reversed(above):
+            if line.startswith("#"):
+                return [*found, line]
+            if line.strip():
+                if not ended and line.rstrip(" *_").endswith(":"):
+                    found.append(line)
+                ended = ended or apart or bool(found)
+            else:
+                apart = True
+        return found
+
+    def _condition(self, start: int, end: int) -> str:
+        """The condition on which an amount would be so, empty where there is none."""
+        front = _CONDITION_BEFORE.search(_CELL.split(f"{begun_before(self._text, start)} ")[-1])
+        found = front or _CONDITION_BEHIND.match(self._text, end, end + _REACH)
+        return "" if found is None else found[0]
+
+    def _note(self, end: int) -> str:
+        """The footnote of an amount, where it says that the amount is not so; else empty."""
+        while self._text[end - 1] in _NOTE_MARKS:  # as a word that is found whole ends with them
+            end -= 1
+        mark = _NOTE_MARK.match(self._text, end)
+        if mark is None:
+            return ""
+        line = re.compile(rf"^[^\S\n]*{re.escape(mark['mark'])}[)\s]*(.*)", re.MULTILINE)
+        note = line.search(self._text, end)
+        return note[1] if note is not None and _DOUBTING_NOTE.search(note[1]) else ""
+
+
+def _stems(text: str) -> set[str]:
+    words = {word.casefold() for word in _WORD.findall(text.replace("_", " "))}
+    return {word[:_STEM] for word in words - _COMMON}

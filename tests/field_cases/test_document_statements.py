@@ -1,0 +1,225 @@
+"""What a document says of an amount belongs to it: denied, bounded, a guess, void, an example, on a condition."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+from constraint_harness import outcome
+from tables import all_rows
+
+from stepguard import Step
+from stepguard.checks import judge_claims
+from stepguard.checks.grounding import Grounded
+from stepguard.core.verdicts import Claim
+
+pytestmark = pytest.mark.once
+
+
+def grounded(document: str, claimed: str, type: str = "number", *, question: str = "Copy it.") -> bool:
+    """Whether a claim stands in a document, for a question."""
+    step = Step("t", instruction=question, type=type, reads=["doc"], checks=[Grounded("doc")])
+    (judgement,) = judge_claims([step], [Claim("t", (), claimed, claimed)], {"doc": document})
+    return judgement.verdicts[0].outcome == "pass"
+
+
+IN_FRONT = (
+    *(
+        "not",
+        "is not",
+        "never",
+        "instead of",
+        "nicht",
+        "up to",
+        "at most",
+        "no more than",
+        "less than",
+        "over",
+        "about",
+    ),
+    *(
+        "max.",
+        "~",
+        "\u2264",
+        "half of",
+        "a third of",
+        "twice",
+        "three times",
+        "3 tablets of",
+        "two doses of",
+        "5\u2026",
+        "5...",
+    ),
+    *("5 to", "5 mg to", "5 mg \u2013", "between 5 and", "between 5 mg and", "\u221a", "exceeds", "environ", "bis zu"),
+)
+BEHIND = (
+    *(
+        " or more",
+        " and above",
+        "+",
+        " to 20 mg",
+        " \u2013 20 mg",
+        "\u2026 20 mg",
+        " at most",
+        " max",
+        " \u00b1 1",
+        " per kg",
+        " a day",
+    ),
+    *(" each", "\u00b2", " x 3", ", 3 times", " par jour", " pro Tag"),
+)
+
+
+@all_rows("document", [f"{front} 10 mg" for front in IN_FRONT] + [f"10 mg{behind}" for behind in BEHIND])
+def test_a_quantity_in_words_is_found_as_a_whole(document: str) -> None:
+    """G10: what is denied, bounded, a range, a share, a multiple or a rate of a quantity is not that quantity."""
+    assert not grounded(document, "10 mg", "text")
+    assert not grounded(f"Give {document} today.", "10 mg", "text")
+    assert grounded(f"Give {document} today, later 10 mg.", "10 mg", "text")
+
+
+@all_rows(
+    "document, claimed, held",
+    [
+        *(("5 ft 10 in", "10 in", False), ("2 h 30 min", "30 min", False), ("5 lb, 3 oz", "3 oz", False)),
+        *(("3 years and 6 months", "6 months", False), ("1 g 10 mg", "10 mg", False), ("5'10 in", "10 in", False)),
+        *(("not approved", "approved", False), ("no insurance", "insurance", False), ("isn't valid", "valid", False)),
+        *(("not Ann Lee but Bob", "Ann Lee", False), ("instead of Ann Lee", "Ann Lee", False)),
+        *(("Ann Lee, not Bob", "Ann Lee", True), ("not applicable", "not applicable", True)),
+        *(("Maximum: 10 mg", "10 mg", True), ("reduced to 10 mg", "10 mg", True), ("a tablet of 10 mg", "10 mg", True)),
+        *(("within 30 days", "30 days", True), ("sugar 100 g, salt 5 g", "5 g", True)),
+        *(("No Name Ltd", "No Name Ltd", True), ("Notary Lee", "Lee", True)),
+        *(("10 mg, twice a day", "10 mg", True), ("10 Main Street", "10 Main Street", True)),
+    ],
+)  # fmt: skip
+def test_what_stands_beside_a_text_belongs_to_it(document: str, claimed: str, held: bool) -> None:
+    """G10: a denial and the larger unit in front of a text make it another one; labels and lists do not."""
+    assert grounded(document, claimed, "text") is held
+
+
+@pytest.mark.parametrize("written", ["28 November 2026", "2026-11-28"])
+def test_a_date_that_is_denied_does_not_stand_there(written: str) -> None:
+    """G10: a denial right in front of a date takes it away; a term does not."""
+    for front, held in (("not ", False), ("instead of ", False), ("not later than ", True), ("due ", True)):
+        verdict = outcome(Grounded("doc", kind="date"), "2026-11-28", type="text", doc=f"Delivery {front}{written}.")
+        assert (verdict == "pass") is held
+
+
+@pytest.mark.parametrize("amount", ["10 EUR", "\u20ac10", "EUR 10.00"])
+def test_an_amount_of_money_counts_unless_it_is_denied_or_shared(amount: str) -> None:
+    """G10: a number that is bounded stands there, one that is denied or only shared does not."""
+    for front in ("not ", "is not ", "instead of ", "nicht ", "half of ", "twice ", "a third of ", "minus "):
+        assert not grounded(f"We pay {front}{amount}", "10", "money(EUR)")
+    for front in ("up to ", "at most ", "not ", "half of ", "5 to ", "over "):
+        assert not grounded(f"We pay {front}{amount}", amount, "text")
+    for front in ("", "up to ", "at most ", "no more than ", "between 5 and ", "Not paid: ", "20% of "):
+        assert grounded(f"We pay {front}{amount}", "10", "money(EUR)")
+    assert grounded("invoice no 10", "10")
+
+
+CHANGED = (
+    *("10 mg in 5 mL", "10 mg q8h", "10 mg daily", "10 mg bid", "10 mg x2", "10 mg twice", "10 mg or 20 mg", "10 mg%"),
+    *("10 mg or so", "10 mg approx.", "10 mg (\u00b11)", "10 mg +/- 1", "10 mg (?)", "10 mg is wrong", "10 mg (wrong)"),
+    *("10 mg was a typo", "10 mg, no: 20 mg", "10 mg (correction: 20 mg)", "2 tabs \u00d7 10 mg", "2(10 mg)"),
+    *("two 10 mg tablets", "\u226a10 mg", "\u2a7d10 mg", "\\leq 10 mg", "maximum 10 mg", "as much as 10 mg"),
+    *("some 10 mg", "close to 10 mg", "up to a total of 10 mg", "in place of 10 mg", "without 10 mg"),
+)
+
+
+@all_rows("document", CHANGED)
+def test_a_quantity_is_bounded_repeated_or_corrected_by_what_stands_beside_it(document: str) -> None:
+    """G10: schedules, factors, bounds and corrections make a quantity another one; plain words do not."""
+    assert not grounded(document, "10 mg", "text")
+    assert not grounded(f"Dose: {document}; see below", "10 mg", "text")
+
+
+@all_rows(
+    "document",
+    ["10 mg", "10 mg once", "10 mg tablets", "10 mg, orally", "10 mg in water", "Maximum: 10 mg", "10 mg. Or rest."],
+)
+def test_plain_words_beside_a_quantity_leave_it(document: str) -> None:
+    """G10: what is said of a quantity changes nothing."""
+    assert grounded(document, "10 mg", "text")
+
+
+UNSTATED = (
+    # a guess
+    *("approx. {}", "Total: approximately {}", "about {}", "~{}", "\u2248 {}", "ca. {}", "estimated at {}", "etwa {}"),
+    *("{} or so", "{} (approx.)", "{} (estimated)", "{} \u00b1 5", "{}, give or take", "maybe {}", "{}?", "{} (?)"),
+    *("The total would be {}", "I think {}", "nearly {}.", "{}-ish"),
+    # an example
+    *("Example: Total {}", "e.g. {}", "(e.g. a fee of {})", "for example {}", "such as {}", "Sample: {}", "z.B. {}"),
+    *("## Example\n\nTotal: {}", "Example:\n\nTotal: {}", "Example:\nNet: 1\nTotal: {}", "| Example | {} |"),
+    # void
+    *("VOID\nTotal {}", "*** VOID ***\n\nTotal {}", "Invoice (DRAFT)\nTotal {}", "Total {} VOID", "VOID: Total {}"),
+    *("Total {} (cancelled)", "Total {} - not valid", "Wrong total: {}", "Cancelled:\n- {}\n- 9", "Draft total: {}"),
+    *("{} is void", "{} [sic]", "{}, which is wrong", "Total {} *** VOID ***", "No longer valid: {}"),
+    # old
+    *("was {}", "Price 5 (was {})", "Total was {} but is now 70", "formerly {}", "Old price: {}", "{}, now 70 EUR"),
+    *("reduced from {} to 70 EUR", "instead of the usual {}", "{} \u2192 70 EUR", "{} (should be 70 EUR)"),
+    *("{} corrected to 70 EUR", "Read 70 EUR for {}"),
+    # denied
+    *("no fee of {}", "The total cannot be {}", "It is false that the total is {}", "anything but {}"),
+    *("the fee of {} does not apply", "neither 5 EUR nor {}"),
+    # on a condition
+    *("if paid late, {}", "{} if paid late", "If paid late: {}", "| If late | {} |"),
+    *("Total 70 EUR, or {} if paid late", "Total 70 EUR; unless paid today, {}", "Suppose the total is {}"),
+    # in a footnote
+    *("Total {}*\n\n* estimated", "Total {}\u00b9\n\n\u00b9 in thousands", "Total {}\u2020\n\u2020 if paid late"),
+)  # fmt: skip
+STATED = (
+    *("Total: {}", "up to {}", "at least {}", "between 70 EUR and {}", "no more than {}", "Limit: {}", "{} each"),
+    *("Cancellation fee: {}", "Draft beer {}", "Sample kit {}", "Example Ltd\nTotal {}", "Void where prohibited\n{}"),
+    *("The amount was {}.", "The price rose from 70 EUR to {}", "{} instead of 90 EUR", "{} (was 90 EUR)"),
+    "Not paid: {}",
+    *("If you have questions, call. Total {}", "If the order is over {}, shipping is free", "How much? {}"),
+    *("We paid {} about a week ago", "{}, probably in cash", "{}. If paid late, 90 EUR.", "{}, or 90 EUR if paid late"),
+    *("a. tea\nb. milk\nc. {}", "Total {}*\n\n* incl. tax", "Example:\nTotal 70 EUR\n\nTotal {}"),
+)  # fmt: skip
+AMOUNTS = [("80.00 EUR", "money(EUR)"), ("\u20ac80", "money(EUR)"), ("80 mg", "quantity(mg)"), ("80%", "percent")]
+
+
+@all_rows("document, amount", list(itertools.product(UNSTATED, AMOUNTS)))
+def test_an_amount_that_a_document_does_not_state_does_not_stand_in_it(document: str, amount: tuple[str, str]) -> None:
+    """A guess, an example, what is void, old or denied, and what hangs on a condition is no amount of a document."""
+    written, kind = amount
+    assert not grounded(document.format(written), written, kind)
+
+
+@all_rows("document, amount", list(itertools.product(STATED, AMOUNTS[:2])))
+def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str]) -> None:
+    """Ends of ranges, limits, new prices and names that only look like such words take nothing away."""
+    written, kind = amount
+    assert grounded(document.format(written), written, kind)
+
+
+@all_rows(
+    "document, question, held",
+    [
+        *(("Total 70 EUR. If paid late, 80 EUR.", question, held) for question, held in (
+            ("Copy the late fee.", True), ("Copy the total.", False))),
+        *(("If you cancel within 30 days, the fee is 80 EUR.", question, held) for question, held in (
+            ("How much is the cancellation fee?", True), ("What is the price?", False))),
+        *(("Old price: 80 EUR", question, held) for question, held in (
+            ("Copy the former or old price.", True), ("Copy the price.", False))),
+        *(("Example: 80 EUR", question, held) for question, held in (
+            ("Which amount is the example for?", True), ("Copy the amount.", False))),
+    ],
+)  # fmt: skip
+def test_a_question_may_ask_for_what_is_old_or_conditional(document: str, question: str, held: bool) -> None:
+    """What is called something stands there for the question that names it, and for no other one."""
+    assert grounded(document, "80", "money(EUR)", question=question) is held
+
+
+@all_rows(
+    "document",
+    [
+        "(Amounts in 1,000 EUR)\nTotal 80.00",
+        *("80.00 EUR in thousands", "Total EUR '000 80.00", "80.00 EUR (x1000)", "80.00 EUR x 1,000"),
+        *("80.00 (in k EUR)", "Total 80.00 (EUR k)", "Total 80.00 (\u20ack)", "Total;80.00;TEUR"),
+        *("All amounts in tEUR\nTotal 80.00", "Total of 80.00, in millions of EUR"),
+    ],
+)  # fmt: skip
+def test_a_scale_behind_an_amount_belongs_to_it(document: str) -> None:
+    """G05: the scale may stand behind the amount, in brackets or in the next cell."""
+    assert not grounded(document, "80", "money(EUR)")
