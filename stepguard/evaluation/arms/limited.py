@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from itertools import takewhile
@@ -93,7 +93,7 @@ class Limited:
         if self._knows == "noisy":
             return verdict if wrong and self._chance.random() < self._catch else None
         if self._knows == "form":
-            return None if self._plausible(step, value) else fault
+            return None if self._plausible(step, value, known) else fault
         if self._knows == "operands":
             return self._misworked(step, full, known)
         number: int | Fraction | None = None if value is None else _number(value)
@@ -106,14 +106,14 @@ class Limited:
             return None
         return fault
 
-    def _plausible(self, step: Step, value: Value | None) -> bool:
+    def _plausible(self, step: Step, value: Value | None, known: Mapping[str, Value]) -> bool:
         published = self._task.published
         assert published is not None
         assert published.plausible is not None
         before = takewhile(lambda each: each.id != step.id, self._task.procedure.steps)
-        if value is None or any(each.id not in self._accepted for each in before):
+        if value is None or any(each.performer == "model" and each.id not in self._accepted for each in before):
             return False  # in which state the step would be taken is not known yet
-        return published.plausible(step.id, value, self._accepted)
+        return published.plausible(step.id, value, {**known, **self._accepted})
 
     def _misworked(self, step: Step, full: Judgement, known: dict[str, Value]) -> Verdict | None:
         """What is wrong with the working, were the result right."""

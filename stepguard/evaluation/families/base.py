@@ -217,6 +217,7 @@ class TaskDraft:
         material: what every step may need to know, in front of the statement; it ends with a line break.
         facts: what the family adds to ``depth`` and ``look_back``.
         line_tokens: see `Task`.
+        functions: the code that performs some of the steps, by the name of the operation.
     """
 
     name: str
@@ -227,13 +228,16 @@ class TaskDraft:
     material: str = ""
     facts: Mapping[str, int] = field(default_factory=dict)
     line_tokens: int = 60
+    functions: Mapping[str, Callable[..., Value]] = field(default_factory=dict)
 
     def task(self, family: Family, seed: int, demonstration: Demonstration) -> Task:
         """The finished task."""
         return Task(
             family=family.name,
             seed=seed,
-            procedure=Procedure([line.step for line in self.lines], inputs=self.inputs, name=self.name),
+            procedure=Procedure(
+                [line.step for line in self.lines], inputs=self.inputs, name=self.name, functions=self.functions
+            ),
             inputs=dict(self.given),
             truth=work_through(self.lines, {**self.given, **self.known}),
             statement=self.statement(),

@@ -9,18 +9,18 @@ from collections.abc import Callable, Sequence
 from stepguard.evaluation.published.proc_steps import (
     INTEGER,
     INTEGERS,
-    PAIR,
     Cut,
     CutStep,
     State,
     Values,
     anything,
+    field_of,
+    fields_of,
     listed_behind,
     spaced,
     value_after,
 )
 from stepguard.language.records import Record
-from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
 
 
@@ -30,11 +30,14 @@ def counting(question: str, count: int) -> Cut:
     def rule(at: int) -> Callable[[Values], Value]:
         return lambda values: tuple(string.count(parts[at]) for string in strings)
 
+    def counted(at: int) -> Callable[[Values], str]:
+        return lambda values: ", ".join(f"{string} {string.count(parts[at])}" for string in strings)
+
     steps = tuple(
         CutStep(
             f"counts_{at + 1}",
             INTEGERS,
-            "How often does the part occur in each of the strings? Write one number for each string, in order.",
+            "How often does the part occur in each of the strings?",
             ("strings", f"part_{at + 1}"),
             rule(at),
             lambda value, values: (
@@ -42,6 +45,7 @@ def counting(question: str, count: int) -> Cut:
                 and len(value) == len(strings)
                 and all(isinstance(each, int) and each >= 0 for each in value)
             ),
+            work=counted(at),
         )
         for at in range(len(parts))
     )
@@ -74,21 +78,34 @@ def products(question: str, count: int) -> Cut:
     def product(at: int) -> Callable[[Values], Value]:
         return lambda values: int(str(values[f"letters_{at}"])) * int(str(values[f"digits_{at}"]))
 
+    def total(at: int) -> Callable[[Values], Value]:
+        return lambda values: sum(int(str(values[f"product_{each}"])) for each in range(1, at + 1))
+
+    def letters_counted(text: str) -> Callable[[Values], str]:
+        found = [each for each in text if each.isalpha()]
+        return lambda _: ", ".join(f"{at} {each}" for at, each in enumerate(found, 1))
+
+    def digits_joined(text: str) -> Callable[[Values], str]:
+        return lambda _: ", ".join(each for each in text if each.isdigit()) or "none"
+
     for at, text in enumerate(strings, 1):
         inputs[f"string_{at}"] = spaced(text)
         read = (f"string_{at}",)
-        counted = "How many letters, not digits, has it?"
-        joined = "Which number do its digits make when they are written one behind the other? 0 where it has none."
         steps += [
-            CutStep(f"letters_{at}", INTEGER, counted, read, letters(text), _at_most(len(text))),
-            CutStep(f"digits_{at}", INTEGER, joined, read, digits(text), _digits_of(text)),
+            CutStep(
+                f"letters_{at}", INTEGER, "How many letters has it, digits not counted?", read, letters(text),
+                _at_most(len(text)), work=letters_counted(text),
+            ),
+            CutStep(
+                f"digits_{at}", INTEGER, "Which number do its digits make, one behind the other? 0 where it has none.",
+                read, digits(text), _digits_of(text), work=digits_joined(text),
+            ),
             CutStep(f"product_{at}", INTEGER, "", (), product(at), anything, f"letters_{at} * digits_{at}"),
-        ]
-    names = [f"product_{at}" for at in range(1, len(strings) + 1)]
-    total = " + ".join(names)
-    steps.append(
-        CutStep("total", INTEGER, "", (), lambda values: sum(int(str(values[name])) for name in names), anything, total)
-    )
+        ]  # fmt: skip
+    before = "product_1"
+    for at in range(2, len(strings) + 1):
+        steps.append(CutStep(f"total_{at}", INTEGER, "", (), total(at), anything, f"{before} + product_{at}"))
+        before = f"total_{at}"
 
     def states(values: Sequence[Value]) -> list[State]:
         rows: list[State] = []
@@ -96,7 +113,7 @@ def products(question: str, count: int) -> Cut:
             row = values[3 * at : 3 * at + 3]
             if len(row) == 3:
                 rows.append([text, *map(str, row)])
-        return [*rows, values[-1]] if len(values) == 3 * len(strings) + 1 else rows
+        return [*rows, values[-1]] if len(values) == len(steps) else rows
 
     return Cut(inputs, tuple(steps), states)
 
@@ -134,32 +151,36 @@ def calculating(question: str, count: int) -> Cut:
 def moving(question: str, count: int) -> Cut:
     row = value_after(question, "Initial array")
     moves = re.findall(r"\((left|right), (\d+)\)", question)
-    inputs = {f"move_{at}": f"{way} by {size}" for at, (way, size) in enumerate(moves, 1)}
+    size = len(row)
     steps: list[CutStep] = []
+
+    def moved(name: str, by: int) -> Callable[[Values], Value]:
+        return lambda values: int(str(values[name])) + by
+
+    def rule(name: str) -> Callable[[Values], Value]:
+        return lambda values: int(str(values[name])) % size
+
+    def form(value: Value, values: Values) -> bool:
+        return isinstance(value, int) and 0 <= value < size
+
     before = "place"
-
-    def rule(name: str, by: int) -> Callable[[Values], Value]:
-        return lambda values: (int(str(values[name])) + by) % len(row)
-
-    for at, (way, size) in enumerate(moves, 1):
-        steps.append(
+    for at, (way, far) in enumerate(moves, 1):
+        left = way == "left"  # a whole turn more, so that nothing is below 0
+        term = f"- {far} + {size}" if left else f"+ {far}"
+        steps += [
             CutStep(
-                f"place_{at}",
-                INTEGER,
-                f"Places are 0 to {len(row) - 1}; right counts up, left down. Right of the last place is place 0, left "
-                "of place 0 is the last one. At which place is it after the move?",
-                (before, f"move_{at}"),
-                rule(before, int(size) if way == "right" else -int(size)),
-                lambda value, values: isinstance(value, int) and 0 <= value < len(row),
-            )
-        )
+                f"moved_{at}", INTEGER, "", (), moved(before, size - int(far) if left else int(far)), anything,
+                f"{before} {term}",
+            ),
+            CutStep(f"place_{at}", INTEGER, "", (), rule(f"moved_{at}"), form, f"moved_{at} % {size}"),
+        ]  # fmt: skip
         before = f"place_{at}"
 
     def states(values: Sequence[Value]) -> list[State]:
-        places = [int(str(value)) for value in values]
-        return ["-" * place + "x" + "-" * (len(row) - place - 1) for place in places]
+        found = [int(str(value)) for value in values[1::2]]
+        return ["-" * place + "x" + "-" * (size - place - 1) for place in found]
 
-    return Cut(inputs, tuple(steps), states, {"place": row.index("x")})
+    return Cut({}, tuple(steps), states, {"place": row.index("x")})
 
 
 def stepping(question: str, count: int) -> Cut:
@@ -168,39 +189,32 @@ def stepping(question: str, count: int) -> Cut:
     if match is None:
         raise ValueError("the question has no command")
     letter, left = match[1], int(match[2])
-    steps: list[CutStep] = []
-    before = "start"
+    kind = fields_of("character", left=INTEGER)
 
-    def was(values: Values, name: str) -> tuple[str, int]:
-        value = values[name]
-        return (str(value["letter"]), int(str(value["left"]))) if isinstance(value, Record) else (letter, left)
+    def was(values: Values, at: int) -> tuple[str, int]:
+        value = values[f"found_{at}"] if at else None
+        return (str(value["character"]), int(str(value["left"]))) if isinstance(value, Record) else (letter, left)
 
-    def following(values: Values, name: str) -> tuple[str, int]:
-        now, rest = was(values, name)
-        return text[(text.index(now) + 1) % len(text)], rest - 1
+    def rule(values: Values, at: int) -> Value:
+        now, rest = was(values, at)
+        return Record({"character": text[(text.index(now) + 1) % len(text)], "left": rest - 1})
 
-    def step(at: int, name: str) -> CutStep:
-        words = "Go one character to the right in the string, and behind its last one to its first. Which one is it"
-        if at == left:  # the published final state is the character alone
-            return CutStep(
-                "last", TEXT, f"{words}?", ("string", name), lambda values: following(values, name)[0],
-                lambda value, values: value in list(text),
-            )  # fmt: skip
+    def form(value: Value, values: Values, at: int) -> bool:
+        return field_of(value, "character") in list(text) and field_of(value, "left") == was(values, at)[1] - 1
+
+    def step(at: int) -> CutStep:
         return CutStep(
-            f"found_{at}", PAIR, f"{words}, and how many moves are left then?", ("string", name),
-            lambda values: Record(dict(zip(("letter", "left"), following(values, name), strict=True))),
-            lambda value, values: isinstance(value, Record)
-            and value["letter"] in list(text)
-            and value["left"] == was(values, name)[1] - 1,
-        )  # fmt: skip
-
-    for at in range(1, left + 1):
-        steps.append(step(at, before))
-        before = steps[-1].id
+            f"found_{at + 1}",
+            kind,
+            "Which character follows in the string (behind its last one comes its first), and how many moves are left?",
+            ("string", f"found_{at}" if at else "start"),
+            lambda values: rule(values, at),
+            lambda value, values: form(value, values, at),
+        )
 
     def states(values: Sequence[Value]) -> list[State]:
-        return [
-            [str(value["letter"]), str(value["left"])] if isinstance(value, Record) else str(value) for value in values
-        ]
+        pairs = [[str(field_of(value, "character")), str(field_of(value, "left"))] for value in values]
+        return [*pairs[:-1], pairs[-1][0]] if len(pairs) == left else list(pairs)
 
-    return Cut({"string": spaced(text), "start": f"letter {letter}, {left} moves left"}, tuple(steps), states)
+    inputs = {"string": spaced(text), "start": f"character {letter}, {left} moves left"}
+    return Cut(inputs, tuple(map(step, range(left))), states)

@@ -1,172 +1,286 @@
-"""Tasks of ProcBench in which every step changes a row of letters, or a list."""
+"""Tasks of ProcBench in which every step changes a row of letters: a step asks the change, and code puts it in."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from stepguard.evaluation.published.proc_steps import TEXTS, Cut, Row, close, spaced, texts_of, tuples_in, value_after
-from stepguard.language.value_types import TEXT
+from stepguard.evaluation.published.proc_steps import (
+    Cut,
+    CutStep,
+    Keeper,
+    State,
+    close,
+    field_of,
+    fields_of,
+    numbered_letters,
+    places_said,
+    spaced,
+    tuples_in,
+    unnumbered,
+    value_after,
+)
+from stepguard.language.records import Record
+from stepguard.language.value_types import TEXT, ValueType
+from stepguard.language.values import Value
 
-_LETTERS: Final = Row(TEXT, spaced, close, spaced)
+
+@dataclass(frozen=True, slots=True)
+class RowTask:
+    """How the steps of a task change a row.
+
+    Attributes:
+        instruction: what a step asks.
+        kind: the type of a change.
+        change: the right one, from the row before and the number of the step, from 0.
+        after: the row that a change leads to, be it right or wrong, from the same.
+        form: whether something can be a change of the row at all, whatever the rule is.
+        work: the working that a demonstration shows.
+        shown: the row as a step reads it, and back.
+    """
+
+    instruction: str
+    kind: ValueType
+    change: Callable[[str, int], Value]
+    after: Callable[[str, Value, int], str]
+    form: Callable[[str, Value, int], bool]
+    work: Callable[[str, int], str] = lambda row, at: ""
+    shown: tuple[Callable[[str], str], Callable[[Value], str]] = (spaced, close)
+
+    def cut(self, row: str, actions: Sequence[str], count: int, **extra: str) -> Cut:
+        """A question that begins with a row.
+
+        Args:
+            actions: what each step does, in words; none where all do the same.
+            count: how many changes.
+            extra: further inputs that every step reads.
+        """
+        write, read = self.shown
+        steps: list[CutStep] = []
+
+        def add(at: int, before: str) -> None:
+            def kept(row: Value, change: Value) -> Value:
+                return write(self.after(read(row), change, at))
+
+            name = f"change_{at + 1}"
+            steps.append(
+                CutStep(
+                    name,
+                    self.kind,
+                    self.instruction,
+                    (*extra, before, *([f"action_{at + 1}"] if actions else [])),
+                    lambda values: self.change(read(values[before]), at),
+                    lambda value, values: self.form(read(values[before]), value, at),
+                    work=lambda values: self.work(read(values[before]), at),
+                )
+            )
+            steps.append(Keeper(kept, ("row", before), ("change", name)).step(f"row_{at + 1}"))
+
+        for at in range(count):
+            add(at, f"row_{at}" if at else "start")
+        named = {f"action_{at}": action for at, action in enumerate(actions, 1)}
+
+        def states(values: Sequence[Value]) -> list[State]:
+            return [read(value) for value in values[1::2]]
+
+        return Cut({**extra, "start": write(row), **named}, tuple(steps), states)
 
 
 def sorting(question: str, count: int) -> Cut:
-    def change(text: str, at: int) -> str:
-        ordered = sorted(text)
-        first = next((at for at, letter in enumerate(text) if letter != ordered[at]), None)
-        if first is None:
-            return text
-        second = text.index(ordered[first], first + 1)
-        letters = list(text)
-        letters[first], letters[second] = letters[second], letters[first]
-        return "".join(letters)
+    """Every place from the left gets the first letter of what is left; the authors leave out where nothing moves."""
+    row = value_after(question, "String")
 
-    return _LETTERS.cut(
-        value_after(question, "String"),
-        [""] * count,
-        "Find the first place that has not the letter it has in alphabetical order. Swap its letter with the first "
-        "later place that holds the right one. Write all letters, with blanks between them.",
-        change,
-        lambda before, after, _: sorted(before) == sorted(after),
+    def after(left: str, first: Value, at: int) -> str:
+        place = left.find(str(first))
+        return left[1:place] + left[0] + left[place + 1 :] if place > 0 else left[1:]
+
+    task = RowTask(
+        "Which of the letters left is the first one in the alphabet?",
+        TEXT,
+        lambda left, at: min(left, default="-"),
+        after,
+        lambda left, first, at: str(first) in list(left),
+        lambda left, at: f"in alphabetical order {', '.join(sorted(set(left)))}",
     )
+    cut = task.cut(row, [], len(row) - 1)
+
+    def states(values: Sequence[Value]) -> list[State]:
+        rows: list[State] = [row]
+        front = ""
+        for first, left in zip(values[::2], values[1::2], strict=False):
+            front += str(first)
+            rows += [front + close(left)] if front + close(left) != rows[-1] else []
+        return rows[1:]
+
+    return Cut(cut.inputs, cut.steps, states)
 
 
-def rewriting(question: str, count: int) -> Cut:
-    rules: dict[str, str] = dict(re.findall(r"(\w) -> (\w+)", question))
+def merging(question: str, count: int) -> Cut:
+    rules = {one + two: three for one, two, three in re.findall(r"(\w), (\w) -> (\w)", question)}
+    start = re.search(r"Initial state:\s*([^\n]*)", question)
+    if start is None:
+        raise ValueError("the question has no initial state")
 
-    def change(text: str, at: int) -> str:
-        for place, letter in enumerate(text):
-            if letter in rules:
-                return text[:place] + rules[letter] + text[place + 1 :]
-        return text
+    def change(row: str, at: int) -> Value:
+        pair = next((row[at : at + 2] for at in range(len(row) - 2, -1, -1) if row[at : at + 2] in rules), "")
+        return Record({"pair": spaced(pair), "becomes": rules.get(pair, "-")})
 
-    return _LETTERS.cut(
-        value_after(question, "characters"),
-        [""] * count,
-        "Replace the leftmost letter for which there is a rule, and only that one, as its rule says. Write all "
-        "letters, with blanks between them; a dash where none is left.",
+    def after(row: str, change: Value, at: int) -> str:
+        before, pair, behind = row.rpartition(close(field_of(change, "pair")) or " ")
+        return before + close(field_of(change, "becomes")) + behind if pair else row
+
+    task = RowTask(
+        "Go through the pairs from the first one. Which is the first that has a rule, and what does it become?",
+        fields_of("pair", "becomes"),
         change,
-        lambda before, after, _: len(after) == len(before) + 1,
-        {"rules": "; ".join(f"{one} becomes {spaced(two)}" for one, two in rules.items())},
+        after,
+        lambda row, change, at: close(field_of(change, "pair")) in row and len(close(field_of(change, "becomes"))) == 1,
+        shown=(_neighbours, _joined),
     )
+    cut = task.cut(
+        start[1].replace(",", "").replace(" ", ""),
+        [],
+        count,
+        rules="; ".join(f"{spaced(pair)} becomes {three}" for pair, three in rules.items()),
+    )
+    return Cut(cut.inputs, cut.steps, lambda values: [list(str(state)) for state in cut.states(values)])
+
+
+def _neighbours(row: str) -> str:
+    """The pairs of neighbours in a row, from its end."""
+    return ", ".join(spaced(row[at : at + 2]) for at in range(len(row) - 2, -1, -1)) or row
+
+
+def _joined(value: Value) -> str:
+    """The row that has these neighbours."""
+    pairs = [close(pair) for pair in str(value).split(", ")]
+    return "".join(pair[:1] for pair in reversed(pairs)) + pairs[0][1:]
+
+
+_ACTIONS: Final = {
+    "pop_left": "take the first letter away",
+    "pop_right": "take the last letter away",
+    "push_left": "put in front",
+    "push_right": "add at the end",
+}
 
 
 def pushing(question: str, count: int) -> Cut:
     actions: list[str] = re.findall(r"pop_left|pop_right|push_left\(.\)|push_right\(.\)", question)
 
-    def change(text: str, at: int) -> str:
+    def change(row: str, at: int) -> Value:
         action = actions[at]
-        if action == "pop_left":
-            return text[1:]
-        if action == "pop_right":
-            return text[:-1]
-        return action[-2] + text if action.startswith("push_left") else text + action[-2]
+        end = "front" if "left" in action else "end"
+        popped = row[:1] if end == "front" else row[-1:]
+        return Record({"where": end, "letter": action[-2] if "(" in action else spaced(popped)})
 
-    return _LETTERS.cut(
-        value_after(question, "Initial string"),
-        actions,
-        "Do the action: pop takes a letter away at that end, push adds one there. Write all letters, with blanks "
-        "between them; a dash where none is left.",
+    def after(row: str, change: Value, at: int) -> str:
+        letter, front = close(field_of(change, "letter")), field_of(change, "where") == "front"
+        if "(" in actions[at]:
+            return letter + row if front else row + letter
+        return row.removeprefix(letter) if front else row.removesuffix(letter)
+
+    def form(row: str, change: Value, at: int) -> bool:
+        letter = close(field_of(change, "letter"))
+        return field_of(change, "where") in ("front", "end") and len(letter) == 1
+
+    task = RowTask(
+        "Where in the row does a letter go or come (front or end), and which letter?",
+        fields_of("where", "letter"),
         change,
-        lambda before, after, at: len(after) == len(before) + (-1 if actions[at].startswith("pop") else 1),
+        after,
+        form,
     )
+    words = [_ACTIONS[action.partition("(")[0]] + f" {action[-2:-1]}" * ("(" in action) for action in actions]
+    return task.cut(value_after(question, "Initial string"), words, len(actions))
+
+
+_PLACES: Final = (numbered_letters, unnumbered)
 
 
 def rotating(question: str, count: int) -> Cut:
     pairs = tuples_in(question.partition("Indices")[2], 2)
 
-    def change(text: str, at: int) -> str:
+    def change(row: str, at: int) -> Value:
         low, high = pairs[at]
-        part = text[low:high]
-        return text[:low] + part[-1:] + part[:-1] + text[high:]
+        part = row[low:high]
+        return Record({"part": numbered_letters(part, low), "turned": spaced(part[-1:] + part[:-1])})
 
-    return _LETTERS.cut(
-        value_after(question, "String"),
-        [f"places {low} to {high - 1}" for low, high in pairs],
-        "Move the letters of those places, counted from 0, by one to the right: the last of them goes to the first of "
-        "these places, all others stay. Write all letters, with blanks between them.",
+    def after(row: str, change: Value, at: int) -> str:
+        low, high = pairs[at]
+        return row[:low] + close(field_of(change, "turned")) + row[high:]
+
+    task = RowTask(
+        "Which letters stand at those places, and in which order when the last of them goes to their front?",
+        fields_of("part", "turned"),
         change,
-        lambda before, after, _: sorted(before) == sorted(after),
+        after,
+        lambda row, change, at: sorted(after(row, change, at)) == sorted(row),
+        shown=_PLACES,
     )
+    places = [places_said(low, high) for low, high in pairs]
+    return task.cut(value_after(question, "String"), places, len(pairs))
 
 
 def removing(question: str, count: int) -> Cut:
     letters = re.findall(r"\d+\. (\w)", question)
-    return _LETTERS.cut(
-        value_after(question, "String"),
-        [f"remove {letter}" for letter in letters],
-        "Remove the first such letter, and only that one. Write all letters, with blanks between them.",
-        lambda text, at: text.replace(letters[at], "", 1),
-        lambda before, after, _: len(after) == len(before) - 1,
-    )
 
+    def change(row: str, at: int) -> Value:
+        place = row.find(letters[at])
+        return f"{place}{letters[at]}" if place >= 0 else "-"
 
-_LISTS: Final = Row(TEXTS, tuple, texts_of, ", ".join)
+    def after(row: str, change: Value, at: int) -> str:
+        return unnumbered(" ".join(each for each in numbered_letters(row).split() if each != str(change)))
 
-
-def splitting(question: str, count: int) -> Cut:
-    positions = [int(each) for each in re.findall(r"\d+", question.partition("Positions")[2])]
-
-    def change(items: list[str], at: int) -> list[str]:
-        whole, cuts = "".join(items), [0]
-        for item in items:
-            cuts.append(cuts[-1] + len(item))
-        cuts = sorted({*cuts, positions[at]})
-        return [whole[low:high] for low, high in pairwise(cuts)]
-
-    return _LISTS.cut(
-        [value_after(question, "String")],
-        [f"position {position}" for position in positions],
-        "Split where the letter of that position begins. Letters are counted from 0 over all pieces together. Write "
-        "all pieces in order.",
+    task = RowTask(
+        "Which is the first place with that letter? Give place and letter as they stand in the row.",
+        TEXT,
         change,
-        _is_cut_once,
+        after,
+        lambda row, change, at: str(change) in numbered_letters(row).split(),
+        shown=_PLACES,
     )
+    return task.cut(value_after(question, "String"), letters, len(letters))
 
 
-def _is_cut_once(before: Sequence[str], after: Sequence[str], _: object) -> bool:
-    return "".join(before) == "".join(after) and len(after) == len(before) + 1
+def _listed(row: str) -> str:
+    """Pieces, which a stroke divides, with the places of their letters."""
+    return "; ".join(f"piece {at}: {numbered_letters(piece)}" for at, piece in enumerate(row.split("|")))
+
+
+def _divided(value: Value) -> str:
+    return "|".join(unnumbered(piece.partition(": ")[2]) for piece in str(value).split("; "))
 
 
 def splitting_parts(question: str, count: int) -> Cut:
     pairs = tuples_in(question.partition("Indices")[2], 2)
 
-    def change(items: list[str], at: int) -> list[str]:
-        which, place = pairs[at]
-        item = items[which] if which < len(items) else ""
-        return [*items[:which], item[:place], item[place:], *items[which + 1 :]]
+    def placed(row: str, at: int) -> list[str]:
+        """The letters of the piece that is cut."""
+        pieces = row.split("|")
+        return numbered_letters(pieces[pairs[at][0]]).split() if pairs[at][0] < len(pieces) else []
 
-    return _LISTS.cut(
-        [value_after(question, "String")],
-        [f"piece {which}, position {place}" for which, place in pairs],
-        "Split that piece where the letter of that position begins; pieces and letters are counted from 0. Write all "
-        "pieces in order.",
+    def change(row: str, at: int) -> Value:
+        return next(iter(placed(row, at)[pairs[at][1] :]), "-")
+
+    def after(row: str, change: Value, at: int) -> str:
+        which, pieces, letters = pairs[at][0], row.split("|"), placed(row, at)
+        if change not in letters:
+            return row
+        place = letters.index(str(change))
+        pieces[which : which + 1] = [pieces[which][:place], pieces[which][place:]]
+        return "|".join(pieces)
+
+    task = RowTask(
+        "Before which letter of that piece is it cut? Give it with its place.",
+        TEXT,
         change,
-        _is_cut_once,
+        after,
+        lambda row, change, at: change in placed(row, at),
+        shown=(_listed, _divided),
     )
-
-
-def merging(question: str, count: int) -> Cut:
-    rules = {(one, two): three for one, two, three in re.findall(r"(\w), (\w) -> (\w)", question)}
-    start = re.search(r"Initial state:\s*([^\n]*)", question)
-    if start is None:
-        raise ValueError("the question has no initial state")
-
-    def change(items: list[str], at: int) -> list[str]:
-        for place in range(len(items) - 2, -1, -1):
-            if (items[place], items[place + 1]) in rules:
-                return [*items[:place], rules[items[place], items[place + 1]], *items[place + 2 :]]
-        return items
-
-    return _LISTS.cut(
-        [piece.strip() for piece in start[1].split(",")],
-        [""] * count,
-        "Find the rightmost two neighbours for which there is a rule, in that order, and replace these two by the one "
-        "it says. Write all letters in order.",
-        change,
-        lambda before, after, _: len(after) == len(before) - 1,
-        {"rules": "; ".join(f"{one}, {two} become {three}" for (one, two), three in rules.items())},
-    )
+    actions = [f"piece {which}, place {place}" for which, place in pairs]
+    cut = task.cut(value_after(question, "String"), actions, len(pairs))
+    return Cut(cut.inputs, cut.steps, lambda values: [str(state).split("|") for state in cut.states(values)])

@@ -9,22 +9,18 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import MappingProxyType
-from typing import Final, Generic, TypeVar
+from typing import Final
 
-from stepguard.language.records import RecordType
+from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value
 
-T = TypeVar("T")
 Values = Mapping[str, Value]
 State = object
 """A state as the file has it: a text, a number or a list of them."""
 
 INTEGER: Final = ValueType(kind="integer")
-TEXTS: Final = ValueType(kind="list", items=TEXT)
 INTEGERS: Final = ValueType(kind="list", items=INTEGER)
-PAIR: Final = ValueType(kind="record", record=RecordType("Found", (("letter", TEXT), ("left", INTEGER))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +32,8 @@ class CutStep:
         rule: its right value from those it reads.
         form: whether another value could stand there, from the value and those it reads.
         formula: its expression, where it has one.
+        work: the working that a demonstration of it shows.
+        keeper: the code that performs it, where no model is asked.
     """
 
     id: str
@@ -45,6 +43,37 @@ class CutStep:
     rule: Callable[[Values], Value]
     form: Callable[[Value, Values], bool]
     formula: str | None = None
+    work: Callable[[Values], str] = lambda values: ""
+    keeper: Keeper | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Keeper:
+    """Code that puts a change into a state, so that the model need not write the state again.
+
+    Attributes:
+        function: the state after the change.
+        reads: the arguments that it is called with, each with the variable that is its value.
+    """
+
+    function: Callable[..., Value]
+    reads: tuple[tuple[str, str], ...]
+
+    def __init__(self, function: Callable[..., Value], *reads: tuple[str, str]) -> None:
+        object.__setattr__(self, "function", function)
+        object.__setattr__(self, "reads", reads)
+
+    def step(self, name: str) -> CutStep:
+        """The step that it performs."""
+        return CutStep(
+            name,
+            TEXT,
+            "Put the change in.",
+            (),
+            lambda values: self.function(**{word: values[read] for word, read in self.reads}),
+            anything,
+            keeper=self,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,59 +91,6 @@ class Cut:
     steps: tuple[CutStep, ...]
     states: Callable[[Sequence[Value]], list[State]]
     numbers: Mapping[str, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Row(Generic[T]):
-    """States that every step changes as a whole.
-
-    Attributes:
-        kind, write, read: of the values of the steps: their type, a value from a state, and a state from a value.
-        text: the first state as an input.
-    """
-
-    kind: ValueType
-    write: Callable[[T], Value]
-    read: Callable[[Value], T]
-    text: Callable[[T], str]
-
-    def cut(
-        self,
-        start: T,
-        operands: Sequence[str],
-        instruction: str,
-        change: Callable[[T, int], T],
-        form: Callable[[T, T, int], bool],
-        extra: Mapping[str, str] = MappingProxyType({}),
-    ) -> Cut:
-        """A question whose steps all change what the one before has left.
-
-        Args:
-            start: the first state.
-            operands: what each step does, in words; empty texts where they are no inputs.
-            change: the state after a step, from the state before and the number of the step, from 0.
-            form: whether a state could follow another.
-            extra: further inputs that every step reads.
-        """
-
-        def before(values: Values, at: int) -> T:
-            return self.read(values[f"state_{at}"]) if at else start
-
-        def step(at: int, operand: str) -> CutStep:
-            return CutStep(
-                f"state_{at + 1}",
-                self.kind,
-                instruction,
-                (f"state_{at}" if at else "start", *extra, *([f"action_{at + 1}"] if operand else [])),
-                lambda values: self.write(change(before(values, at), at)),
-                lambda value, values: form(before(values, at), self.read(value), at),
-            )
-
-        actions = {f"action_{at}": operand for at, operand in enumerate(operands, 1) if operand}
-        steps = tuple(step(at, operand) for at, operand in enumerate(operands))
-        return Cut(
-            {"start": self.text(start), **extra, **actions}, steps, lambda values: [self.read(each) for each in values]
-        )
 
 
 def spaced(text: str) -> str:
@@ -142,8 +118,8 @@ def value_after(text: str, head: str) -> str:
     return match[1]
 
 
-def numbered(items: Sequence[str]) -> str:
-    return ", ".join(f"{at}: {each}" for at, each in enumerate(items))
+def numbered(items: Sequence[str], first: int = 0) -> str:
+    return ", ".join(f"{at}: {each}" for at, each in enumerate(items, first))
 
 
 def tuples_in(text: str, size: int) -> list[tuple[int, ...]]:
@@ -155,5 +131,26 @@ def anything(value: Value, values: Values) -> bool:
     return True
 
 
-def texts_of(value: Value) -> list[str]:
-    return [str(each) for each in value] if isinstance(value, tuple) else []
+def fields_of(*names: str, **kinds: ValueType) -> ValueType:
+    """A record of texts, and of what else is named with its type."""
+    fields = (*((name, TEXT) for name in names), *kinds.items())
+    return ValueType(kind="record", record=RecordType("Found", fields))
+
+
+def field_of(value: Value, name: str) -> Value:
+    """A field of a record; a value that is none stands for itself."""
+    return value[name] if isinstance(value, Record) else value
+
+
+def numbered_letters(row: str, first: int = 0) -> str:
+    """Letters with their places."""
+    return " ".join(f"{at}{letter}" for at, letter in enumerate(row, first)) or "-"
+
+
+def places_said(low: int, high: int) -> str:
+    return f"places {', '.join(map(str, range(low, high)))}"
+
+
+def unnumbered(value: Value) -> str:
+    """The letters of a row without their places."""
+    return "".join(each.lstrip("0123456789") for each in str(value).split() if each != "-")

@@ -8,6 +8,7 @@ left out. The authors measure how far the states are right (prefix accuracy) and
 from __future__ import annotations
 
 import json
+import random
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,27 +20,20 @@ from stepguard.core.arguments import check_one_of
 from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask, RuleCheck, Scores, TaskDraft
-from stepguard.evaluation.published.items import FixedFamily, read_items, read_json, understood
+from stepguard.evaluation.published.items import FixedFamily, constant, read_items, read_json, understood
 from stepguard.evaluation.published.proc_numbers import calculating, counting, moving, products, stepping
 from stepguard.evaluation.published.proc_pieces import (
     comparing,
     decoding,
     pairing,
     replacing,
+    rewriting,
     runs,
+    splitting,
     strings_by_index,
     substrings,
 )
-from stepguard.evaluation.published.proc_rows import (
-    merging,
-    pushing,
-    removing,
-    rewriting,
-    rotating,
-    sorting,
-    splitting,
-    splitting_parts,
-)
+from stepguard.evaluation.published.proc_rows import merging, pushing, removing, rotating, sorting, splitting_parts
 from stepguard.evaluation.published.proc_steps import Cut, CutStep, State
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -63,21 +57,21 @@ EXAMPLES: Final[Mapping[str, tuple[str, int]]] = {
     "task03": ("Strings:\n['a4b07', 'kq']", 3),
     "task04": ("Strings: [abab, cab, dd]\nSubstrings: [ab, d]\n", 2),
     "task05": ("Strings: [k3m, qwe7, tt9yu]\nIndices: [2, 0]\n", 2),
-    "task06": ("Pairs:\n(k, 3)\n(7, w)\nString:\nk7b", 3),
-    "task07": ("String:\n00010", 3),
-    "task08": ("String:\nkmzaqwe\nPositions:\n4, 2", 2),
-    "task09": ("String:\nkmzaqwe\nIndices:\n(0, 4), (0, 2)", 2),
+    "task06": ("Pairs:\n(k, 3)\n(7, w)\nString:\nkb7", 3),
+    "task07": ("String:\n0000011", 2),
+    "task08": ("String:\nkmzaqwe\nPositions:\n4, 2, 5", 3),
+    "task09": ("String:\nkmzaqwe\nIndices:\n(0, 4), (0, 2), (2, 1)", 3),
     "task10": ("Rules:\nk, m -> z\nz, a -> q\nInitial state:\nb, k, m, a, c", 2),
-    "task11": ("characters: bka\nrules:\nk -> mz\na -> qw", 2),
-    "task12": ("Sequence 1: 4, 7\nSequence 2: k, m, z\nN: 3", 3),
+    "task11": ("characters: kba\nrules:\nk -> mz\na -> qw", 2),
+    "task12": ("Sequence 1: 4, 7\nSequence 2: k, m, z\nN: 4", 4),
     "task13": ("Target: kmza\nCandidate: kmqq, kzma, kmza", 3),
-    "task15": ("Sentence: 1x3 0x2\n", 2),
-    "task16": ("Initial string: kmz\nActions: pop_left, push_right(q), push_left(w), pop_right", 4),
+    "task15": ("Sentence: 1x3 0x7\n", 2),
+    "task16": ("Initial string: 472\nActions: pop_left, push_right(9), push_left(5), pop_right", 4),
     "task17": ("String:\nkmzaq\nIndices:\n(1, 4), (0, 2)", 2),
     "task19": ("String: kmzkaq\nSteps: \n1. k\n2. q", 2),
     "task21": ("N = 5\nOperations: [Add 7, Multiply 3]\n", 2),
-    "task22": ("Initial array:\n-x---\nOperations: [\n (left, 3),\n (right, 4)\n]\n", 2),
-    "task23": ("String: k3mz\nCommand: ['z', '2']\n", 2),
+    "task22": ("Initial array:\n-x-----\nOperations: [\n (left, 3),\n (right, 4),\n (left, 1)\n]\n", 3),
+    "task23": ("String: k3mz\nCommand: ['3', '3']\n", 3),
 }
 """A small question of our own for each task, and how many states it has: what demonstrations are made of."""
 
@@ -93,18 +87,19 @@ _OBJECT: Final = re.compile(r"\{")  # where the object of a reply may begin, amo
 
 @dataclass(frozen=True, slots=True)
 class _Question:
-    """An item as it was read, with its published states."""
+    """An item as it was read, with its task and its published states."""
 
+    task: str
     text: str
     states: tuple[State, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcBench(FixedFamily):
-    """The items of one task; ``checker=form`` knows a length, a permutation or a substring, and not the rule.
+    """The items of one task, or of all; ``checker=form`` knows a length, a permutation or a substring, and no rule.
 
     Args:
-        number: which of the 20 tasks, as the authors count them: 1 to 13, 15 to 17, 19, 21 to 23.
+        number: which of the 20 tasks, as the authors count them: 1 to 13, 15 to 17, 19, 21 to 23; 0: all of them.
 
     Raises:
         ConfigError: there is no such task, or the items cannot be read.
@@ -121,42 +116,66 @@ class ProcBench(FixedFamily):
         "reply; the items are made again by their generators, and every other arm has the steps cut by code"
     )
 
-    number: int = 1
+    number: int = 0
     questions: tuple[_Question, ...] = field(init=False, repr=False, default=())
-    instructions: str = field(init=False, repr=False, default="")
+    instructions: Mapping[str, str] = field(init=False, repr=False, default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_one_of(f"task{self.number:02}" if isinstance(self.number, int) else self.number, tuple(CUTS), "number")
+        if self.number != 0:
+            check_one_of(
+                f"task{self.number:02}" if isinstance(self.number, int) else self.number, tuple(CUTS), "number"
+            )
+        tasks = (f"task{self.number:02}",) if self.number else tuple(CUTS)
         fields = {"task": str, "question": str, "intermediate": list}
         items, digest = read_items(self.data, _FILE, self.SOURCE, fields)
         instructions = read_json(self.data, _INSTRUCTIONS, self.SOURCE)
-        mine = [item for item in items if item["task"] == self._task]
+        mine = [item for item in items if item["task"] in tasks]
 
         def read(item: Mapping[str, Any]) -> tuple[_Question, int]:
-            states = (*item["intermediate"], item.get("final"))
-            return _Question(item["question"], states), _checked(self._task, item["question"], states)
+            task, text, states = item["task"], item["question"], (*item["intermediate"], item.get("final"))
+            return _Question(task, text, states), _checked(task, text, states)
 
         questions, left_out = understood(mine, read, self.data / _FILE, self.SOURCE)
-        if self._task not in instructions:
-            lacking = f"{self.data / _INSTRUCTIONS} holds nothing of {self._task}. {self.SOURCE}"
-            raise ConfigError(lacking, option="data")
+        for task in dict.fromkeys(question.task for question, _ in questions):
+            if task not in instructions:
+                lacking = f"{self.data / _INSTRUCTIONS} holds nothing of {task}. {self.SOURCE}"
+                raise ConfigError(lacking, option="data")
         lengths = tuple(length for _, length in questions)
         self.keep(questions=tuple(question for question, _ in questions), lengths=lengths, left_out=left_out)
-        self.keep(instructions=instructions[self._task].strip(), digest=digest)
+        self.keep(
+            instructions={task: instructions[task].strip() for task in tasks if task in instructions}, digest=digest
+        )
 
-    @property
-    def _task(self) -> str:
-        return f"task{self.number:02}"
+    def sample(self, count: int | None, seed: int) -> list[tuple[int, int]]:
+        """As `FixedFamily.sample`, with as many items of each task, spread over the numbers of states.
+
+        The items of all tasks together are of as many parts of that range as there are items: one of each.
+        """
+        by_task: dict[str, list[int]] = {}
+        for number in sorted(range(len(self.questions)), key=lambda number: len(self.questions[number].states)):
+            by_task.setdefault(self.questions[number].task, []).append(number)
+        if count is None or count > len(by_task) * min(map(len, by_task.values())):
+            return FixedFamily.sample(self, count, seed)
+        chance = random.Random(f"items:{seed}")
+        drawn: list[int] = []
+        for turn in range(-(-count // len(by_task))):
+            tasks = chance.sample(sorted(by_task), min(len(by_task), count - len(drawn)))
+            for place, task in enumerate(tasks):
+                numbers = by_task[task]
+                wanted = int((turn * len(by_task) + place + chance.random()) / count * len(numbers))
+                free = [at for at, number in enumerate(numbers) if number not in drawn]
+                drawn.append(numbers[min(free, key=lambda at: abs(at - wanted))])
+        return [(self.lengths[number], number) for number in sorted(drawn)]
 
     def task(self, number: int) -> Task:
         question = self.questions[number]
-        cut = CUTS[self._task](question.text, len(question.states))
-        examples = _examples(self._task)
-        own = CUTS[self._task](*EXAMPLES[self._task])
-        shown = _draft(own, "shown", self.instructions, examples).demonstration(WORDS_SYSTEM)
-        made = _draft(cut, f"{self.name}-{number}", self.instructions, examples).task(self, number, shown)
+        name, rules = question.task, self.instructions[question.task]
+        cut = CUTS[name](question.text, len(question.states))
+        examples = _examples(name)
+        shown = _draft(CUTS[name](*EXAMPLES[name]), "shown", rules, examples).demonstration(WORDS_SYSTEM)
+        made = _draft(cut, f"{name}-{number}", rules, examples).task(self, number, shown)
         run = _ScoredStates(cut, question.states, dict(made.inputs))
-        prompt = f"{self.instructions}\n\n{question.text.strip()}\n\n{_FORM}"
+        prompt = f"{rules}\n\n{question.text.strip()}\n\n{_FORM}"
         published = PublishedTask(prompt=prompt, read=run.read, score=run.score, plausible=run.plausible)
         return replace(made, published=published)
 
@@ -185,18 +204,18 @@ def _checked(task: str, text: str, states: Sequence[State]) -> int:
 
 
 def _examples(task: str) -> dict[tuple[str, str], list[Example]]:
-    """Two worked examples for each kind of step, from the question of our own."""
+    """Worked examples, four at most, for each kind of step, from the question of our own."""
     own = CUTS[task](*EXAMPLES[task])
     values = _worked(own)
     made: dict[tuple[str, str], list[Example]] = {}
     for step in own.steps:
-        if step.formula is None:
+        if step.formula is None and step.keeper is None:
             reads = {name: values[name] for name in step.reads}
-            work = "; ".join(str(values[name]) for name in step.reads if name in own.inputs)
             value = step.kind.write(values[step.id])
             examples = made.setdefault(_sort(step), [])
-            if len(examples) < 2:
-                examples.append(Example(reads, json.loads(value) if step.kind.structured else values[step.id], work))
+            if len(examples) < 4:
+                shown = json.loads(value) if step.kind.structured else values[step.id]
+                examples.append(Example(reads, shown, step.work(values)))
     return made
 
 
@@ -207,7 +226,16 @@ def _sort(step: CutStep) -> tuple[str, str]:
 def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], Sequence[Example]]) -> TaskDraft:
     lines: list[Line] = []
     for each in cut.steps:
-        if each.formula is not None:
+        if each.keeper is not None:
+            step = Step(
+                each.id,
+                instruction=each.instruction,
+                type=each.kind,
+                performer="function",
+                operation=each.id,
+                arguments=dict(each.keeper.reads),
+            )
+        elif each.formula is not None:
             step = Step(each.id, each.formula, type=each.kind)
         else:
             step = Step(
@@ -218,13 +246,15 @@ def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], S
                 checks=[RuleCheck("the rule", _follows, (each.rule,))],
                 examples=examples.get(_sort(each), ()),
             )
-        lines.append(Line(step=step, solve=each.rule, work=_work(step)))
+        work = each.work if each.formula is None else constant(each.formula)
+        lines.append(Line(step=step, solve=each.rule, work=work))
     longest = max(map(len, cut.inputs.values()), default=0)
     return TaskDraft(
         name=name,
         inputs=[*(Input(each, "text") for each in cut.inputs), *(Input(each, "integer") for each in cut.numbers)],
         given={**cut.inputs, **cut.numbers},
         lines=lines,
+        functions={each.id: each.keeper.function for each in cut.steps if each.keeper is not None},
         material=f"{rules}\n\n",
         line_tokens=80 + 4 * longest,
     )
@@ -232,15 +262,6 @@ def _draft(cut: Cut, name: str, rules: str, examples: Mapping[tuple[str, str], S
 
 def _follows(value: Value, values: Mapping[str, Value], rule: Callable[[Mapping[str, Value]], Value]) -> bool:
     return value == rule(values)
-
-
-def _work(step: Step) -> Any:
-    def work(values: Mapping[str, Value]) -> str:
-        if step.expression is not None:
-            return str(step.formula)
-        return "; ".join(str(values[name]) for name in step.reads[-1:])
-
-    return work
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +283,8 @@ class _ScoredStates:
     def score(self, values: Mapping[str, Value]) -> Scores:
         """The states of the steps up to the first that is missing."""
         reached = [values[step.id] for step in takewhile(lambda step: step.id in values, self.cut.steps)]
-        return self._scores(self.cut.states(reached) if reached else [])
+        scores = self._scores(self.cut.states(reached) if reached else [])
+        return scores if len(reached) == len(self.cut.steps) else {**scores, "sequential match": 0.0}
 
     def plausible(self, step: str, value: Value, accepted: Mapping[str, Value]) -> bool:
         """What form alone says of a value."""
