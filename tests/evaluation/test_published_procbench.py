@@ -161,6 +161,43 @@ def test_a_list_that_is_too_long_is_no_state(folder: Path) -> None:
     assert published_of(task).score(longer) == {"sequential match": 0.0, "prefix accuracy": 0.5}
 
 
+def test_all_tasks_are_one_family(tmp_path: Path) -> None:
+    """A sample has as many items of each task, none twice, spread over the numbers of states."""
+    moves = ["(right, 1)"] * 12
+    cells = ["-" * (at % 5) + "x" + "-" * (4 - at % 5) for at in range(13)]
+    items: list[dict[str, Any]] = []
+    for count in range(2, 13):
+        question = f"Initial array:\nx----\nOperations: [{', '.join(moves[:count])}]\n"
+        items.append({"task": "task22", "question": question, "intermediate": cells[1:count], "final": cells[count]})
+        shown = f"Sentence: {' '.join(['1x1'] * count)}\n"
+        grown = ["1" * at for at in range(1, count)]
+        items.append({"task": "task15", "question": shown, "intermediate": grown, "final": "1" * count})
+    family = published_named("procbench", write(tmp_path, items))
+    assert isinstance(family, ProcBench)
+    for seed in range(5):
+        drawn = [number for _, number in family.sample(8, seed)]
+        tasks = [family.questions[number].task for number in drawn]
+        assert len(set(drawn)) == 8
+        assert tasks.count("task22") == tasks.count("task15") == 4
+        states = sorted(len(family.questions[number].states) for number in drawn)
+        assert states[0] <= 3
+        assert states[-1] >= 11
+    assert len(set(family.sample(22, 0))) == len(family.sample(None, 0)) == 22
+
+
+def test_what_is_kept_by_code_follows_what_was_claimed(folder: Path) -> None:
+    """Without a checker a wrong change leads to wrong states, which the authors' score counts as such."""
+    task = published_named("procbench(number=16)", folder).task(0)
+    replies = [
+        {"change_1": {"work": "", "value": {"where": "front", "letter": "a"}}},
+        {"change_2": {"work": "", "value": {"where": "front", "letter": "b"}}},
+        {"change_3": {"work": "", "value": {"where": "end", "letter": "q"}}},
+        {"change_4": {"work": "", "value": {"where": "front", "letter": "z"}}},
+    ]
+    outcome = run_arm("chunk", task, ScriptedBackend(*map(json.dumps, replies)))
+    assert outcome.authors == {"sequential match": 0.0, "prefix accuracy": 0.75}
+
+
 def test_a_run_that_stops_is_scored_by_its_prefix(folder: Path) -> None:
     """What was accepted before a run abstained counts."""
     task = published_named("procbench(number=1)", folder).task(0)
