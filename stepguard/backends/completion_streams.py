@@ -205,11 +205,7 @@ class CompletionStream:
     # What has come of them
 
     def body(self) -> Mapping[str, Any]:
-        """The body that the pieces make.
-
-        Raises:
-            BackendError: the stream ended before the reply did.
-        """
+        """The body that the pieces make. Raises BackendError: the stream ended before the reply did."""
         if self._fault is not None:
             fault = BackendError(self._fault, retryable=False)
             fault.usage = self.usage()

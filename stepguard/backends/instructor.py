@@ -221,11 +221,7 @@ def _vendor(provider: str | None, api_key: str | None) -> Vendor:
 
 
 def _given_model(client: object) -> str:
-    """The model of a client that was given.
-
-    Raises:
-        ConfigError: it is no client of instructor's, or names none.
-    """
+    """The model of a client that was given. Raises ConfigError: it is no client of instructor's, or names none."""
     if not is_instructor(client):
         raise ConfigError(f"{type(client).__name__} is no client of instructor", option="client")
     if (model := model_of(client)) is None:

@@ -27,11 +27,7 @@ Where the step is no record, a mapping of ``value`` and ``work`` gives the worki
 
 
 def as_person(ask: AskPerson) -> Backend:
-    """A backend that puts each step to a person.
-
-    Raises:
-        ConfigError: `ask` cannot be called.
-    """
+    """A backend that puts each step to a person. Raises ConfigError: `ask` cannot be called."""
     check_callable(ask, "repair", name="what asks a person")
     call = getattr(ask, "__call__", None)  # noqa: B004 - whether it is async
     waits = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(call)

@@ -144,11 +144,7 @@ def split_name(name: str) -> tuple[Provider, str]:
 
 
 def find_provider(name: str) -> Provider:
-    """The provider of this name.
-
-    Raises:
-        ConfigError: it is not known, or it is asked through its own SDK.
-    """
+    """The provider of this name. Raises ConfigError: it is not known, or it is asked through its own SDK."""
     check_text(name, "provider", what="text such as 'groq'")
     if name in PROVIDERS:
         return PROVIDERS[name]

@@ -94,11 +94,7 @@ class SdkCall:
         return self._request.estimate() if was_sent(error) else None
 
     def completion(self, *, answer_in_reasoning: bool = False) -> Completion:
-        """The answer to the request.
-
-        Raises:
-            BackendError: there is none.
-        """
+        """The answer to the request. Raises BackendError: there is none."""
         if self._failure is not None:
             raise self._failure
         asked = sum(len(message.content) for message in self._request.messages)

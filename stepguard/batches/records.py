@@ -75,11 +75,7 @@ class RecordFormat:
 
 
 def record_format(path: str | Path) -> RecordFormat:
-    """The format that the name of a file asks for.
-
-    Raises:
-        ConfigError: it asks for none.
-    """
+    """The format that the name of a file asks for. Raises ConfigError: it asks for none."""
     match Path(path).suffix.lower():
         case ".jsonl" | ".ndjson":
             return RecordFormat(b"", _as_line, lambda tail: len(tail.splitlines()))

@@ -105,11 +105,7 @@ class DocumentCheck(BuiltCheck):
 
 
 def check_document(document: object) -> None:
-    """Refuse what cannot name the variable that holds a document.
-
-    Raises:
-        ConfigError: it is no name.
-    """
+    """Refuse what cannot name the variable that holds a document. Raises ConfigError: it is no name."""
     if not isinstance(document, str) or not document.isidentifier():
         raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
 

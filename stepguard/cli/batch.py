@@ -58,11 +58,7 @@ def add_batch(parser: argparse.ArgumentParser) -> None:
 
 
 def is_batch(options: argparse.Namespace) -> bool:
-    """Whether the arguments ask for many runs.
-
-    Raises:
-        ConfigError: they ask for half of it.
-    """
+    """Whether the arguments ask for many runs. Raises ConfigError: they ask for half of it."""
     rows = options.inputs is not None and Path(options.inputs).suffix.lower() in ROW_FILES
     if rows and options.out is None:
         raise ConfigError(f"{options.inputs} holds many rows: say where the results go with --out", option="out")

@@ -27,11 +27,7 @@ _QUEUE: Final = 2048
 
 @contextlib.contextmanager
 def listening(host: str, port: int) -> Iterator[socket.socket]:
-    """A socket that listens; port 0 takes a free one.
-
-    Raises:
-        ConfigError: the address cannot be taken.
-    """
+    """A socket that listens; port 0 takes a free one. Raises ConfigError: the address cannot be taken."""
     with contextlib.ExitStack() as stack:
         try:
             family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]

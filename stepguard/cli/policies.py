@@ -36,11 +36,7 @@ def load_policy(path: str) -> Policy:
 
 
 def read_facts(pairs: list[str]) -> dict[str, object]:
-    """The facts of ``--fact``.
-
-    Raises:
-        ConfigError: one is not written as NAME=VALUE.
-    """
+    """The facts of ``--fact``. Raises ConfigError: one is not written as NAME=VALUE."""
     facts: dict[str, object] = {}
     for each in pairs:
         name, sign, value = each.partition("=")
@@ -51,11 +47,7 @@ def read_facts(pairs: list[str]) -> dict[str, object]:
 
 
 def chosen_zone(name: str) -> tzinfo:
-    """The time zone of ``--zone``.
-
-    Raises:
-        ConfigError: there is none of this name.
-    """
+    """The time zone of ``--zone``. Raises ConfigError: there is none of this name."""
     try:
         return read_zone(name)
     except ValueRefused as error:

@@ -55,11 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def main(options: argparse.Namespace) -> int:
-    """Replay and print.
-
-    Raises:
-        StepguardError: the policy, the conversations or an option cannot be read.
-    """
+    """Replay and print. Raises StepguardError: the policy, the conversations or an option cannot be read."""
     policy = load_policy(options.file)
     facts, now, zone = read_facts(options.fact), _moment(options.now), chosen_zone(options.zone)
     how: Any = {

@@ -23,11 +23,7 @@ def read_text(path: str) -> str:
 
 
 def read_argument(path: str, option: str) -> str:
-    """The text of the file that an option of a command names.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
+    """The text of the file that an option of a command names. Raises ConfigError: it cannot be read."""
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:

@@ -106,11 +106,7 @@ def check_flag(value: object, option: str, *, name: str = "") -> None:
 def check_one_of(
     value: object, choices: Iterable[object], option: str, *, name: str = "", optional: bool = False
 ) -> None:
-    """One of some words.
-
-    Raises:
-        ConfigError: it is none of them.
-    """
+    """One of some words. Raises ConfigError: it is none of them."""
     words = list(choices)
     if (optional and value is None) or value in words:
         return
@@ -172,11 +168,7 @@ def check_mapping(
 
 
 def check_callable(value: object, option: str, *, name: str = "", optional: bool = False) -> None:
-    """A function, or what can be called like one.
-
-    Raises:
-        ConfigError: it cannot be called.
-    """
+    """A function, or what can be called like one. Raises ConfigError: it cannot be called."""
     if not callable(value) and not (optional and value is None):
         raise _refusal(f"{name or option} is a function", value, option, optional=optional)
 
@@ -194,11 +186,7 @@ def check_instance(
 
 
 def check_run_id(value: object, option: str = "run_id") -> None:
-    """A text that can name a run.
-
-    Raises:
-        ConfigError: it cannot.
-    """
+    """A text that can name a run. Raises ConfigError: it cannot."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST_ID:
         raise ConfigError(
             f"{option} is a text of 1 to {_LONGEST_ID} characters on one line, not {value!r:.60}", option=option
@@ -206,11 +194,7 @@ def check_run_id(value: object, option: str = "run_id") -> None:
 
 
 def check_run_ids(value: object) -> None:
-    """Names of runs; one text is refused, of which every character would be one.
-
-    Raises:
-        ConfigError: it is one text.
-    """
+    """Names of runs; one text is refused, of which every character would be one. Raises ConfigError: it is one text."""
     if isinstance(value, str):
         raise ConfigError(f"run_ids is a list of names, not one text ({value!r:.60})", option="run_ids")
 

@@ -95,11 +95,7 @@ class Price:
 
 
 def to_amount(given: object, what: str, *, option: str) -> Decimal:
-    """An amount of money as an exact number.
-
-    Raises:
-        ConfigError: it is no number, negative or not finite.
-    """
+    """An amount of money as an exact number. Raises ConfigError: it is no number, negative or not finite."""
     try:
         amount = Decimal(str(given)) if not isinstance(given, bool) else None
     except InvalidOperation:

@@ -84,11 +84,7 @@ _UNSAFE = lazy_pattern("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
 def check_strength(at_least: object) -> None:
-    """Refuse what is no strength, where one is asked for as `at_least`.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Refuse what is no strength, where one is asked for as `at_least`. Raises ConfigError: it is none."""
     check_one_of(at_least, STRENGTHS, "at_least")
 
 

@@ -246,22 +246,14 @@ class Engine:
                 raise AssertionError(f"{type(event).__name__} ends no {type(phase).__name__}")
 
     def answer(self, step: str, value: object) -> None:
-        """A person answers the step for which the run waits.
-
-        Raises:
-            UsageError: it waits for no such step.
-        """
+        """A person answers the step for which the run waits. Raises UsageError: it waits for no such step."""
         where = self.check_answer(step)
         self._launcher.answer(where.index, person(lambda *_: value))
         self._ending.go_on()
         self._launcher.fill(self._now)
 
     def check_answer(self, step: str) -> Occurrence:
-        """The step for which the run waits, which is to be this one.
-
-        Raises:
-            UsageError: it waits for no such step.
-        """
+        """The step for which the run waits, which is to be this one. Raises UsageError: it waits for no such step."""
         stop = self._ending.stop
         if stop is None or stop.status != "waiting" or str(stop.problem.occurrence) != step:
             waits = stop.problem.occurrence if stop is not None and stop.status == "waiting" else "nobody"

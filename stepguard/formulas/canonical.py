@@ -128,11 +128,7 @@ class Canonical:
         return Quotient(over, under, self.times(left.holes, right.holes))
 
     def times(self, left: Polynomial, right: Polynomial) -> Polynomial:
-        """The product of two polynomials.
-
-        Raises:
-            TooBig: it would be too large.
-        """
+        """The product of two polynomials. Raises TooBig: it would be too large."""
         self._work += len(left) * len(right)
         if self._work > _MAX_WORK:
             raise TooBig

@@ -51,11 +51,7 @@ class Region:
 def parse_region(
     text: str, variable: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
 ) -> Region:
-    """Read a range of one variable.
-
-    Raises:
-        ExpressionError: the text is no range, or can be read in two ways.
-    """
+    """Read a range of one variable. Raises ExpressionError: the text is no range, or can be read in two ways."""
     body = unwrap(text)
     if NONE.match(body):
         return Region(())

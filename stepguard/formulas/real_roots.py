@@ -50,11 +50,7 @@ class RealRoot:
         return replace(self, high=middle) if sign == sign_of(self.polynomial, self.high) else replace(self, low=middle)
 
     def sign_at(self, polynomial: Sequence[int]) -> int:
-        """The sign of another polynomial at this root: -1, 0 or 1.
-
-        Raises:
-            TooBig: it takes too much to find out.
-        """
+        """The sign of another polynomial at this root: -1, 0 or 1. Raises TooBig: it takes too much to find out."""
         held = primitive(polynomial)
         if len(held) <= 1:
             return 0 if not held else (1 if held[0] > 0 else -1)

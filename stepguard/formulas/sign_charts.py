@@ -93,11 +93,7 @@ class SignChart:
         return roots[0].low - 1, *middles, roots[-1].high + 1
 
     def separated(self) -> list[RealRoot]:
-        """The roots in intervals that leave room between them.
-
-        Raises:
-            TooBig: they lie too close together.
-        """
+        """The roots in intervals that leave room between them. Raises TooBig: they lie too close together."""
         roots = list(self.roots)
         for index in range(len(roots) - 1):
             for _ in range(2_000):

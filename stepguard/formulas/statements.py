@@ -69,11 +69,7 @@ class Solutions:
 def parse_relation(
     text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
 ) -> Relation | Formula:
-    """Read a relation, or a formula where there is none.
-
-    Raises:
-        ExpressionError: the text is neither.
-    """
+    """Read a relation, or a formula where there is none. Raises ExpressionError: the text is neither."""
     return read_relation(parser_of(text, tokenize(text), declared, known))
 
 
@@ -290,11 +286,7 @@ def _assignment(
 def parse_matrix(
     text: str, *, declared: Iterable[str] = (), known: Iterable[str] | None = None
 ) -> tuple[tuple[Formula, ...], ...]:
-    """Read a matrix, as its rows.
-
-    Raises:
-        ExpressionError: the text is no matrix, or its rows are not of one length.
-    """
+    """Read a matrix, as its rows. Raises ExpressionError: the text is no matrix, or its rows are not of one length."""
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     body = unwrap(text).replace("\\left", "").replace("\\right", "")

@@ -77,11 +77,7 @@ def is_quick(action: Action, *, kept: bool = False) -> bool:
 
 
 def as_sync(backend: Backend, refusal: str) -> SyncBackend:
-    """The backend, which can be asked without an event loop.
-
-    Raises:
-        ConfigError: it cannot, as `refusal` says.
-    """
+    """The backend, which can be asked without an event loop. Raises ConfigError: it cannot, as `refusal` says."""
     if not hasattr(backend, "complete") or getattr(backend, "is_async", False):  # isinstance() takes much longer
         raise ConfigError(f"{refusal}: use `await guard.arun(...)`", option="backend")
     return cast("SyncBackend", backend)

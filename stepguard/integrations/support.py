@@ -16,11 +16,7 @@ _VOTED: Final = STRENGTHS.index("agreed")
 
 
 def check_procedures(procedures: Mapping[str, Procedure] | None) -> dict[str, Procedure]:
-    """The procedures that calls may name.
-
-    Raises:
-        ConfigError: it is no mapping of names to procedures.
-    """
+    """The procedures that calls may name. Raises ConfigError: it is no mapping of names to procedures."""
     check_mapping(procedures, "procedures", what="a mapping of names to procedures", optional=True)
     named = dict(procedures or {})
     for name, procedure in named.items():

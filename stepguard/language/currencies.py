@@ -146,11 +146,7 @@ MARK: Final = (
 
 
 def minor_places(code: str) -> int:
-    """How many decimal places amounts of a currency have.
-
-    Raises:
-        KeyError: the code is not known.
-    """
+    """How many decimal places amounts of a currency have. Raises KeyError: the code is not known."""
     return _PLACES[code]
 
 

@@ -70,11 +70,7 @@ class DateExpression:
 
 
 def parse_date_expression(text: object) -> DateExpression:
-    """Read a date expression.
-
-    Raises:
-        ConfigError: the text is none; the message says what is not understood.
-    """
+    """Read a date expression. Raises ConfigError: the text is none; the message says what is not understood."""
     if not isinstance(text, str) or len(text) > _MAX_EXPRESSION:
         raise ConfigError(f"a date expression is text {_EXAMPLE}, not {text!r:.60}", option="expression")
     match = _BASE.match(text)
@@ -126,11 +122,7 @@ def _variable(name: str, text: str) -> str:
 
 
 def date_in(value: Value, name: str, order: DateOrder | None) -> date:
-    """The date that the value of a variable holds.
-
-    Raises:
-        NoDate: it holds none.
-    """
+    """The date that the value of a variable holds. Raises NoDate: it holds none."""
     if not isinstance(value, str):
         raise NoDate(f"{name} is no text that holds a date")
     try:

@@ -249,11 +249,7 @@ def add_working_days(start: date, days: int, holidays: frozenset[date], weekend:
 
 
 def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
-    """Holidays of a configuration, as dates or ISO texts.
-
-    Raises:
-        ConfigError: one of them is no date.
-    """
+    """Holidays of a configuration, as dates or ISO texts. Raises ConfigError: one of them is no date."""
     if isinstance(given, str):
         raise ConfigError("holidays are a list of dates: ['2026-12-25']", option="holidays")
     found: set[date] = set()

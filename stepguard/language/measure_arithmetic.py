@@ -181,11 +181,7 @@ class MeasureArithmetic:
 
 
 def multiplied_units(unit: Unit, other: Unit) -> Unit:
-    """The product of two units.
-
-    Raises:
-        TooLargeError: it has more or higher factors than a unit can have.
-    """
+    """The product of two units. Raises TooLargeError: it has more or higher factors than a unit can have."""
     powers = dict(unit)
     for name, exponent in other:
         powers[name] = powers.get(name, 0) + exponent
@@ -196,11 +192,7 @@ def multiplied_units(unit: Unit, other: Unit) -> Unit:
 
 
 def unit_power(unit: Unit, exponent: int) -> Unit:
-    """A unit to a whole power.
-
-    Raises:
-        TooLargeError: its exponents are higher than those of a unit can be.
-    """
+    """A unit to a whole power. Raises TooLargeError: its exponents are higher than those of a unit can be."""
     return multiplied_units(tuple((name, power * exponent) for name, power in unit), ())
 
 

@@ -49,11 +49,7 @@ def read_measure(kind: ValueType, text: str, *, order: DateOrder | None = None) 
 
 
 def accept_measure(kind: ValueType, value: object) -> Value:
-    """A value of the caller's: Python's own objects, or text.
-
-    Raises:
-        ValueRefused: it is none of this type.
-    """
+    """A value of the caller's: Python's own objects, or text. Raises ValueRefused: it is none of this type."""
     if isinstance(value, str):
         return read_measure(kind, value)
     if isinstance(value, datetime):

@@ -49,11 +49,7 @@ _DECODER: Final = json.JSONDecoder(
 
 
 def decode(text: str) -> object:
-    """Decode a whole JSON document.
-
-    Raises:
-        ValueError: the text is no JSON, or nested too deeply.
-    """
+    """Decode a whole JSON document. Raises ValueError: the text is no JSON, or nested too deeply."""
     try:
         return cast(object, _DECODER.decode(text))
     except RecursionError:

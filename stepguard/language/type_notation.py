@@ -18,11 +18,7 @@ _MAX_OPTION: Final = 100
 
 
 def read_option(argument: str) -> str:
-    """An option as it stands in a type: bare or in quotes.
-
-    Raises:
-        ConfigError: its quotes do not match.
-    """
+    """An option as it stands in a type: bare or in quotes. Raises ConfigError: its quotes do not match."""
     if len(argument) > 2 and argument[0] == argument[-1] == "'":  # as Python writes texts
         return argument[1:-1]
     if not argument.startswith('"'):

@@ -49,11 +49,7 @@ def to_data(value: Value) -> Any:
 
 
 def from_data(data: Any) -> Value:
-    """The value that `to_data` gave as `data`.
-
-    Raises:
-        ValueError: it is none of those.
-    """
+    """The value that `to_data` gave as `data`. Raises ValueError: it is none of those."""
     if isinstance(data, bool | str | int):
         return data
     if isinstance(data, list):

@@ -43,11 +43,7 @@ class RunLocks:
             return True
 
     def is_held(self, run: int) -> bool:
-        """Whether anybody holds the lock of a run.
-
-        Raises:
-            OSError: the file cannot be opened.
-        """
+        """Whether anybody holds the lock of a run. Raises OSError: the file cannot be opened."""
         with self._guard:
             if run in self._held:
                 return True

@@ -23,11 +23,7 @@ _LOOK_SECONDS: Final = 1.0
 
 
 def check_rate(rate: object) -> None:
-    """Refuse what is no number of calls and of seconds.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Refuse what is no number of calls and of seconds. Raises ConfigError: it is none."""
     if not isinstance(rate, tuple) or len(rate) != 2:
         raise ConfigError(
             f"rate is a number of calls and of seconds such as (60, 60.0), not {rate!r:.40}", option="rate"

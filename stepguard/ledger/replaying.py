@@ -28,11 +28,7 @@ _PARALLEL: Final = 8
 
 
 def load_procedure(file: LedgerStore, digest: str) -> Procedure:
-    """The procedure with a digest, from its text.
-
-    Raises:
-        ProcedureError: the ledger does not hold all of it.
-    """
+    """The procedure with a digest, from its text. Raises ProcedureError: the ledger does not hold all of it."""
     rows = file.read("select source, operations from procedures where digest = ?", digest)
     if not rows or rows[0][0] is None:
         raise ProcedureError("the ledger does not hold it as text")

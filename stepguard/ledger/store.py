@@ -255,11 +255,7 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
-        """The rows of a query.
-
-        Raises:
-            LedgerError: it cannot be read.
-        """
+        """The rows of a query. Raises LedgerError: it cannot be read."""
 
     @abstractmethod
     def now(self) -> float:
@@ -299,11 +295,7 @@ class LedgerStore(ABC):
 
     @abstractmethod
     def held(self, locks: Iterable[int]) -> set[int]:
-        """Those of the locks that anybody holds.
-
-        Raises:
-            LedgerError: that cannot be found out.
-        """
+        """Those of the locks that anybody holds. Raises LedgerError: that cannot be found out."""
 
     @abstractmethod
     def close(self) -> None:

@@ -72,11 +72,7 @@ class RunWriter:
             self.settle()
 
     def settle(self) -> None:
-        """Have what was written survive a loss of power, where anything is to.
-
-        Raises:
-            LedgerError: it may not.
-        """
+        """Have what was written survive a loss of power, where anything is to. Raises LedgerError: it may not."""
         if self._full_sync:
             self._file.sync()
 

@@ -15,11 +15,7 @@ from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLin
 
 
 def assemble(items: Iterable[Any], *, name: str, folder: Path | None) -> Policy:
-    """The policy of what was declared.
-
-    Raises:
-        PolicyError: the parts do not make one; `line` names where.
-    """
+    """The policy of what was declared. Raises PolicyError: the parts do not make one; `line` names where."""
     try:
         return _Assembly(folder).policy(items, name)
     except PolicyError:

@@ -11,11 +11,7 @@ from stepguard.policy.policy import Policy
 
 
 def build_policy(text: str, *, name: str = "policy", folder: Path | None = None) -> Policy:
-    """The policy that a text is.
-
-    Raises:
-        PolicyError: something in it is wrong; `line` names where.
-    """
+    """The policy that a text is. Raises PolicyError: something in it is wrong; `line` names where."""
     return assemble(parse_policy_items(text), name=name, folder=folder)
 
 

@@ -93,11 +93,7 @@ class GateMemory:
         return stale
 
     def waiting(self, id: str) -> LetThrough:
-        """The call that is answered now.
-
-        Raises:
-            ConfigError: no such call waits for its result.
-        """
+        """The call that is answered now. Raises ConfigError: no such call waits for its result."""
         call = self.history.by_id.get(id[:MAX_ID] if isinstance(id, str) else id)
         if call is None or call.status != "pending":
             raise ConfigError(f"no call {id!r:.80} waits for its result", option="id")
@@ -169,11 +165,7 @@ class GateMemory:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from what `to_dict` gave.
-
-        Raises:
-            ConfigError: it is the state of another policy.
-        """
+        """Go on from what `to_dict` gave. Raises ConfigError: it is the state of another policy."""
         if state.get("version") != _VERSION or state.get("policy") != self.policy.digest:
             raise ConfigError(
                 "the state is that of another policy or version: go on with the policy that it was saved under",

@@ -51,11 +51,7 @@ Defaults = Mapping[str, Mapping[str, Value]]
 
 
 def read_moment(given: object, zone: tzinfo) -> Record:
-    """A date and a time as a record; one without a time zone is one of `zone`.
-
-    Raises:
-        ValueRefused: it is none.
-    """
+    """A date and a time as a record; one without a time zone is one of `zone`. Raises ValueRefused: it is none."""
     if isinstance(given, str):
         if not _MOMENT.fullmatch(given):
             raise ValueRefused("a date and a time such as 2026-01-31T14:30:00Z was expected", text=given)
@@ -80,11 +76,7 @@ def read_moment(given: object, zone: tzinfo) -> Record:
 
 
 def read_zone(name: str) -> tzinfo:
-    """The time zone of a name such as ``Europe/Berlin``.
-
-    Raises:
-        ValueRefused: there is none here.
-    """
+    """The time zone of a name such as ``Europe/Berlin``. Raises ValueRefused: there is none here."""
     try:
         return UTC if name == "UTC" else ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # such as America, which is a folder of them
@@ -120,11 +112,7 @@ class PartialRecord(Record):
     __slots__ = ()
 
     def keys(self) -> NoReturn:
-        """Refuse what would compare it.
-
-        Raises:
-            EvaluationError: always.
-        """
+        """Refuse what would compare it. Raises EvaluationError: always."""
         raise EvaluationError("a record is compared that lacks a field, or holds one of another type")
 
     def __eq__(self, other: object) -> bool:

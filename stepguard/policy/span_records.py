@@ -61,11 +61,7 @@ def is_span_line(line: str) -> bool:
 
 
 def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
-    """The records of a file, in its order.
-
-    Raises:
-        ConfigError: a line holds none, or one without its time.
-    """
+    """The records of a file, in its order. Raises ConfigError: a line holds none, or one without its time."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

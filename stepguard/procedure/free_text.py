@@ -79,11 +79,7 @@ class ListItem:
         self._open = ""
 
     def goes_on(self, at: int, line: str, indent: int, step: Step, *, nested: bool = False) -> None:
-        """Look at the next step.
-
-        Raises:
-            ProcedureError: for a reader it is no step, but the rest of the item above.
-        """
+        """Look at the next step. Raises ProcedureError: for a reader it is no step, but the rest of the item above."""
         label = _LABEL.match(line)
         if label is None and not nested and 0 <= self._indent < indent:
             raise ProcedureError(

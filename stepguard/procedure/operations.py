@@ -97,11 +97,7 @@ class Operation:
 def operations_of(
     functions: Mapping[str, Callable[..., object]], tools: Mapping[str, Callable[..., object] | Tool]
 ) -> Mapping[str, Operation]:
-    """The operations of a procedure, by name.
-
-    Raises:
-        ConfigError: one cannot be called, or a name stands for two.
-    """
+    """The operations of a procedure, by name. Raises ConfigError: one cannot be called, or a name stands for two."""
     operations: dict[str, Operation] = {}
     for name, function in functions.items():
         if not callable(function):

@@ -154,11 +154,7 @@ Body = tuple[Statement, ...]
 
 
 def as_expression(given: str | Expression) -> Expression:
-    """An expression of a procedure, from its text or as it is.
-
-    Raises:
-        ExpressionError: the text is none.
-    """
+    """An expression of a procedure, from its text or as it is. Raises ExpressionError: the text is none."""
     return read_expression(given) if isinstance(given, str) else given
 
 

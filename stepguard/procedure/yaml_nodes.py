@@ -91,11 +91,7 @@ def mapping_of(node: Any, role: str, keys: Sequence[str] = ()) -> dict[str, Any]
 
 
 def sequence_of(node: Any, role: str) -> list[Any]:
-    """The nodes of a list; none where there is no node.
-
-    Raises:
-        ProcedureError: it is no list.
-    """
+    """The nodes of a list; none where there is no node. Raises ProcedureError: it is no list."""
     if node is None:
         return []
     if node.id != "sequence":
@@ -104,11 +100,7 @@ def sequence_of(node: Any, role: str) -> list[Any]:
 
 
 def text_of(node: Any, role: str) -> str:
-    """The text of a scalar.
-
-    Raises:
-        ProcedureError: it is none, or an empty place.
-    """
+    """The text of a scalar. Raises ProcedureError: it is none, or an empty place."""
     if node.id != "scalar" or (node.tag.endswith(":null") and node.style is None):
         raise ProcedureError(f"{role} is text, in quotes where it holds a colon", line=line_of(node))
     # JSON writes characters beyond the basic plane as two escapes.

@@ -61,11 +61,7 @@ class StandIn:
         return min((few for step in self.steps if (few := step.type.choices) is not None), default=None)
 
     def restore(self, values: Mapping[str, Value]) -> Value:
-        """The value of the step itself, from those of all the steps.
-
-        Raises:
-            EvaluationError: there is none.
-        """
+        """The value of the step itself, from those of all the steps. Raises EvaluationError: there is none."""
         last = self.steps[-1].id
         number = -cast(int | Decimal | Fraction, values[last]) if self.negated else values[last]
         if self.decision is None:

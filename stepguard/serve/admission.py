@@ -198,10 +198,6 @@ class Charge:
         self._size = 0
 
     def resize(self, size: int) -> None:
-        """Take so many bytes altogether.
-
-        Raises:
-            Problem: there is no room for them.
-        """
+        """Take so many bytes altogether. Raises Problem: there is no room for them."""
         self._memory.take(self._client, size - self._size)
         self._size = size

@@ -131,11 +131,7 @@ def read_object(body: bytes) -> dict[str, Any] | None:
 
 
 def check_messages(data: dict[str, Any], limits: Limits) -> None:
-    """See that a request does not hold more messages than it may.
-
-    Raises:
-        Problem: it does.
-    """
+    """See that a request does not hold more messages than it may. Raises Problem: it does."""
     for name in ("messages", "input"):
         messages = data.get(name)
         if isinstance(messages, list) and len(messages) > limits.messages:

@@ -130,11 +130,7 @@ class HttpCall:
         await response(self.request.scope, _nothing, self.send)
 
     async def send(self, message: Message) -> None:
-        """Send what ASGI calls a message.
-
-        Raises:
-            ClientDisconnect: the caller does not read it.
-        """
+        """Send what ASGI calls a message. Raises ClientDisconnect: the caller does not read it."""
         if message["type"] == "http.response.start":
             self.status = message["status"]
         try:

@@ -152,11 +152,7 @@ class GuardedRequests:
     async def run(
         self, call: HttpCall, upstream: Upstream, shape: Shape, chat: ChatRequest, job: Job, model: str
     ) -> Response:
-        """Run a job, and answer with what came of it.
-
-        Raises:
-            Problem: the run is no answer.
-        """
+        """Run a job, and answer with what came of it. Raises Problem: the run is no answer."""
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
         call.answer_headers["x-stepguard"] = "guarded"

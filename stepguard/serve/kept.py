@@ -40,11 +40,7 @@ class KeptRuns:
         self._one_caller: Final = one_caller
 
     def run_id(self, request: Request) -> str | None:
-        """The name of the run of a request; None of one that is not kept.
-
-        Raises:
-            Problem: the header names nothing.
-        """
+        """The name of the run of a request; None of one that is not kept. Raises Problem: the header names nothing."""
         keys = request.headers.getlist(_HEADER)
         if not keys:
             return None

@@ -104,11 +104,7 @@ class Plants:
             return [Due(self._plants[index], self._came[index]) for index in due]
 
     def assert_planted(self) -> None:
-        """Assert that every failure came to pass.
-
-        Raises:
-            AssertionError: some did not; it names them.
-        """
+        """Assert that every failure came to pass. Raises AssertionError: some did not; it names them."""
         with self._lock:
             left = [
                 f"{plant} came {came} of {plant.times} times (the step was asked {self._asked[plant.step]} times)"

@@ -67,11 +67,7 @@ class FormulaQuestion:
         return self.filled(found)
 
     def formula(self, text: str) -> Formula:
-        """A text of the check as a formula.
-
-        Raises:
-            Unusable: it is none.
-        """
+        """A text of the check as a formula. Raises Unusable: it is none."""
         found = self.relation(text)
         if isinstance(found, Relation):
             raise Unusable(f"{shorten(text, 60)} holds a relation where a formula was expected")
@@ -128,11 +124,7 @@ class FormulaQuestion:
         return symbols_in(*trees) | self.declared
 
     def claimed_relation(self, *trees: Formula, text: str | None = None) -> Relation | Formula:
-        """What is claimed, as it is written, as a relation or a formula.
-
-        Raises:
-            ExpressionError: it is neither.
-        """
+        """What is claimed, as it is written, as a relation or a formula. Raises ExpressionError: it is neither."""
         return parse_relation(self.claimed if text is None else text, declared=self.declared, known=self.known(*trees))
 
     def claimed_formula(self, *trees: Formula, labels: Iterable[str] = ()) -> Formula:
@@ -280,11 +272,7 @@ def is_variable(text: object, symbols: Iterable[str] = ()) -> bool:
 
 
 def read_text(text: str, option: str, declared: Iterable[str]) -> Formula:
-    """A formula that a check is made with.
-
-    Raises:
-        ConfigError: it is no formula.
-    """
+    """A formula that a check is made with. Raises ConfigError: it is no formula."""
     check_text(text, option, what="a formula as text")
     try:
         return parse_formula(text, declared=declared)
@@ -293,11 +281,7 @@ def read_text(text: str, option: str, declared: Iterable[str]) -> Formula:
 
 
 def read_relation(text: str, option: str, declared: Iterable[str]) -> Relation | Formula:
-    """A relation or a formula that a check is made with.
-
-    Raises:
-        ConfigError: it is neither.
-    """
+    """A relation or a formula that a check is made with. Raises ConfigError: it is neither."""
     check_text(text, option, what="a formula as text")
     try:
         return parse_relation(text, declared=declared)

@@ -28,11 +28,7 @@ _MOST: Final = 1_000_000
 
 
 def make_plan(args: argparse.Namespace) -> Plan:
-    """The plan that the arguments mean.
-
-    Raises:
-        ConfigError: they do not go together, or name what does not exist.
-    """
+    """The plan that the arguments mean. Raises ConfigError: they do not go together, or name what does not exist."""
     family: Family
     items: list[tuple[int, int]] = []
     if args.data is not None or is_published(args.task or ""):

@@ -123,11 +123,7 @@ class Scope:
         return None
 
     def get(self, name: str) -> Binding:
-        """What a name stands for.
-
-        Raises:
-            ProcedureError: nothing: the branch that would have set it was not taken.
-        """
+        """What a name stands for. Raises ProcedureError: nothing: the branch that would have set it was not taken."""
         binding = self.find(name)
         if binding is None:
             raise ProcedureError(f"{name!r} was set on no way to here")
@@ -135,11 +131,7 @@ class Scope:
 
 
 def resolve(binding: Binding, state: State) -> Value:
-    """The value of a binding.
-
-    Raises:
-        Undecided: it is not verified yet.
-    """
+    """The value of a binding. Raises Undecided: it is not verified yet."""
     match binding:
         case Variable(name):
             if name not in state.values:

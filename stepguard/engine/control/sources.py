@@ -136,11 +136,7 @@ class StepSource(Protocol):
         ...
 
     def at(self, index: int) -> Pending:
-        """The step at an index below `known`.
-
-        Raises:
-            ProcedureError: a lazy procedure is wrong there.
-        """
+        """The step at an index below `known`. Raises ProcedureError: a lazy procedure is wrong there."""
         ...
 
     def variables(self) -> dict[str, Value]:

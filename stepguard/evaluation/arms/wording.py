@@ -58,11 +58,7 @@ _KEY: Final = re.compile(r'"s([0-9]+)"(?=\s*:)')
 
 
 def check_decision(decision: object) -> None:
-    """Refuse what is no decision.
-
-    Raises:
-        ConfigError: it is none.
-    """
+    """Refuse what is no decision. Raises ConfigError: it is none."""
     check_one_of(decision, DECISIONS, "without", optional=True)
 
 

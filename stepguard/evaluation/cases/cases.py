@@ -59,11 +59,7 @@ class CaseFamily:
         return len(self.procedure)
 
     def make(self, seed: int, length: int) -> Task:
-        """The case with the number `seed`.
-
-        Raises:
-            ConfigError: there is none of that number or length.
-        """
+        """The case with the number `seed`. Raises ConfigError: there is none of that number or length."""
         if length != self.length or not 0 <= seed < len(self.cases):
             raise ConfigError(
                 f"{self.name} has cases 0 to {len(self.cases) - 1} of {self.length} steps, not case {seed!r} of "

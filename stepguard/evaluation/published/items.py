@@ -119,11 +119,7 @@ def read_items(folder: Path, file: str, source: str, fields: Mapping[str, type])
 
 
 def read_json(folder: Path, file: str, source: str) -> dict[str, str]:
-    """A file that holds one JSON object of texts.
-
-    Raises:
-        ConfigError: the file is not there or holds something else.
-    """
+    """A file that holds one JSON object of texts. Raises ConfigError: the file is not there or holds something else."""
     try:
         texts = json.loads(_bytes_of(folder, file, source).decode())
     except ValueError as error:

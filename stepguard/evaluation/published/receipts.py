@@ -91,11 +91,7 @@ class Receipts(FixedFamily):
 
 
 def _receipt(item: Mapping[str, Any]) -> _Receipt:
-    """A receipt with its key as values.
-
-    Raises:
-        ValueError: something of the key cannot be read in its text.
-    """
+    """A receipt with its key as values. Raises ValueError: something of the key cannot be read in its text."""
     text, company = item["text"], " ".join(item["company"].split())
     day, amount = _day(item["date"]), _AMOUNT.fullmatch(item["total"].strip())
     flat = " ".join(text.split())

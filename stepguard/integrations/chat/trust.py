@@ -49,11 +49,7 @@ class Trust:
 
 
 def check_trust(given: Trust | None) -> Trust:
-    """What was given as the option ``trust``; None trusts nobody.
-
-    Raises:
-        ConfigError: it is something else.
-    """
+    """What was given as the option ``trust``; None trusts nobody. Raises ConfigError: it is something else."""
     check_instance(given, Trust, "trust", what="a Trust such as Trust(inputs=('user',))", optional=True)
     return given or Trust()
 

@@ -51,11 +51,7 @@ class SamplingBackend:
         self._call: Final = context.request_id
 
     async def acomplete(self, request: Request) -> Completion:
-        """Ask the client.
-
-        Raises:
-            BackendRejected: the client, or its user, does not want to answer.
-        """
+        """Ask the client. Raises BackendRejected: the client, or its user, does not want to answer."""
         system = "\n\n".join(each.content for each in request.messages if each.role == "system")
         messages = [
             SamplingMessage(

@@ -84,11 +84,7 @@ class WrapSettings(CallRules):
         return self.find(messages, model=_model(arguments), named=named, inputs=inputs)
 
     def make_guard(self, model: str, **changed: Any) -> Guard:
-        """A guard over the client.
-
-        Raises:
-            ConfigError: the options, or the client, cannot work.
-        """
+        """A guard over the client. Raises ConfigError: the options, or the client, cannot work."""
         cap = changed.pop("cap", None)
         seed = changed.pop("seed", None)
         timeout = changed.pop("timeout", None)

@@ -65,11 +65,7 @@ def is_one_value(output: object) -> bool:
 
 
 def read_value(kind: ValueType, given: object) -> Value:
-    """One value, without working.
-
-    Raises:
-        ValueRefused: it is none of this type.
-    """
+    """One value, without working. Raises ValueRefused: it is none of this type."""
     return accept_json(kind, _acceptable(given))
 
 
@@ -103,11 +99,7 @@ def _of_model(output: BaseModel, known: Collection[str]) -> dict[str, object]:
 
 
 def _acceptable(given: object) -> object:
-    """A value of Python as one of those that a type accepts.
-
-    Raises:
-        ValueRefused: it cannot be read.
-    """
+    """A value of Python as one of those that a type accepts. Raises ValueRefused: it cannot be read."""
     given = _unwrapped(given)
     while isinstance(given, Enum):
         given = given.value
@@ -122,11 +114,7 @@ def _acceptable(given: object) -> object:
 
 
 def _text(kind: ValueType, given: object) -> str:
-    """A value as a reply would write it.
-
-    Raises:
-        ValueRefused: it is none of this type.
-    """
+    """A value as a reply would write it. Raises ValueRefused: it is none of this type."""
     if isinstance(given, str) and not isinstance(given, JsonNumber):
         return given
     return kind.write(accept_json(kind, given))

@@ -78,11 +78,7 @@ def load_procedure(path: Path, **host: Any) -> Procedure:
 
 
 def read_inputs(text: str, line: int) -> tuple[Input, ...]:
-    """What stands behind ``inputs:``, in one line.
-
-    Raises:
-        ProcedureError: an input cannot be declared like this.
-    """
+    """What stands behind ``inputs:``, in one line. Raises ProcedureError: an input cannot be declared like this."""
     try:
         return tuple(build(parse_items(f"inputs: {text}\nt = 1")).inputs.values())
     except ProcedureError as error:

@@ -70,11 +70,7 @@ class ParsedProcedure:
 
 
 def located(line: int, make: Callable[..., _T], *given: Any, **options: Any) -> _T:
-    """What a function makes; what it complains of is a complaint about a line.
-
-    Raises:
-        ProcedureError: with the line.
-    """
+    """What a function makes; what it complains of is a complaint about a line. Raises ProcedureError: with the line."""
     try:
         return make(*given, **options)
     except ProcedureError as error:
