@@ -11,7 +11,7 @@ from typing import Final
 
 from stepguard.auditing.occurrences import Chain, Places
 from stepguard.auditing.states import Judge
-from stepguard.checks.evaluates import Evaluates
+from stepguard.checks.expression_values import Evaluates
 from stepguard.core.verdicts import Strength
 from stepguard.engine.control import Pending, State, Unfolding
 from stepguard.engine.control.scopes import Known, Scope, ScopeValues, Undecided, Variable

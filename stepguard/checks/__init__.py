@@ -29,7 +29,6 @@ Checks that are here, each in a module of its own and, in a file, under a name (
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from stepguard.checks.constraints import Distinct, Holds, Range, Requires
@@ -89,12 +88,8 @@ if not TYPE_CHECKING:  # a type checker is to complain about names that are not 
     def __getattr__(name: str) -> object:
         from stepguard.procedure.check_registry import CHECKS
 
-        for module, attribute in CHECKS.bundled.values():
-            if attribute == name:
-                found: object = getattr(import_module(module), name)
-                globals()[name] = found
-                return found
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        found = globals()[name] = CHECKS.called(name)
+        return found
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

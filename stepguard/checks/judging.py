@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 
 from stepguard.checks.arithmetic import check_arithmetic, check_defined
 from stepguard.checks.constraints import Requires
-from stepguard.checks.evaluates import Evaluates
+from stepguard.checks.expression_values import Evaluates
 from stepguard.checks.user import Check, Patience, arun_check, run_check
 from stepguard.core.verdicts import STRENGTHS, Claim, Strength, Verdict
 from stepguard.errors import ValueRefused

@@ -1,13 +1,20 @@
-"""What is found by name: that of this package, and what other packages bring as entry points."""
+"""What is found by name: that of this package, and what other packages bring as entry points.
+
+What is here has the name of its module: `fair_coin` is the class ``FairCoin`` of ``fair_coin.py`` in the folder of its
+kind. A list names only what shares a module.
+"""
 
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from stepguard.errors import ConfigError
@@ -35,17 +42,44 @@ class Plugins:
     Attributes:
         group: the entry point group by which other packages bring theirs.
         what: what one of them is called in messages, which is also the option that errors name.
-        bundled: those of this package: name -> module and attribute, loaded when first asked for.
+        folder: the package in which each of ours has a module called as it is, loaded when first asked for.
+        shared: those of ours that share a module: name -> module and class.
     """
 
     group: str
     what: str
-    bundled: Mapping[str, tuple[str, str]]
+    folder: str
+    shared: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+    def bundled(self) -> list[str]:
+        """The names of those of this package."""
+        places = import_module(self.folder).__path__
+        return [*self.shared, *(each.name for each in iter_modules(places) if self.own(each.name) is not None)]
 
     def names(self) -> list[str]:
         """The names of all: the bundled ones, then those of other packages."""
-        brought = {entry_point.name for entry_point in _brought(self.group)}
-        return [*self.bundled, *sorted(brought - set(self.bundled))]
+        bundled = self.bundled()
+        return [*bundled, *sorted({entry_point.name for entry_point in _brought(self.group)} - set(bundled))]
+
+    def called(self, name: str) -> type:
+        """The class of this package that Python calls so.
+
+        Raises:
+            AttributeError: there is none.
+        """
+        shared = (key for key, (_, attribute) in self.shared.items() if attribute == name)
+        own = self.own(next(shared, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+        if own is None or own.__name__ != name:
+            raise AttributeError(f"module {self.folder!r} has no attribute {name!r}")
+        return own
+
+    def own(self, name: str) -> type | None:
+        """The class of this package that has this name; None where there is none."""
+        module, attribute = self.shared.get(name, (f"{self.folder}.{name}", name.title().replace("_", "")))
+        if not name.isidentifier() or find_spec(module) is None:
+            return None
+        found: type | None = getattr(import_module(module), attribute, None)
+        return found if isinstance(found, type) else None
 
     def find(self, name: str) -> tuple[object, str]:
         """What has this name, and where it is from.
@@ -54,13 +88,12 @@ class Plugins:
             ConfigError: nothing has it, several packages bring it, or the one that does is broken.
         """
         points = [entry_point for entry_point in _brought(self.group) if entry_point.name == name]
-        if name in self.bundled:
+        if (own := self.own(name)) is not None:
             if points:
                 raise self._error(
                     f"{name!r} is one of stepguard's own, and {_source(points[0])} brings another: one has to go"
                 )
-            module, attribute = self.bundled[name]
-            return getattr(import_module(module), attribute), "bundled"
+            return own, "bundled"
         if not points:
             raise ConfigError(f"unknown {self.what} {name!r}: use {', '.join(self.names())}", option=self.what)
         if len(points) > 1:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 CHECKS: Final = Plugins(
     "stepguard.checks",
     "check",
+    "stepguard.checks",
     {
         "range": ("stepguard.checks.constraints", "Range"),
         "holds": ("stepguard.checks.constraints", "Holds"),
@@ -43,7 +44,6 @@ CHECKS: Final = Plugins(
         "one_of": ("stepguard.checks.text", "OneOf"),
         "forbidden": ("stepguard.checks.text", "Forbidden"),
         "length": ("stepguard.checks.text", "Length"),
-        "schema": ("stepguard.checks.schema", "Schema"),
         "equivalent": ("stepguard.checks.formulas.equality", "Equivalent"),
         "derivative": ("stepguard.checks.formulas.equality", "Derivative"),
         "integral": ("stepguard.checks.formulas.equality", "Integral"),
@@ -54,7 +54,7 @@ CHECKS: Final = Plugins(
         "same_matrix": ("stepguard.checks.formulas.matrices", "SameMatrix"),
     },
 )
-"""Name -> module and class of the checks of this package, and those of others."""
+"""The checks of this package, and those of others."""
 
 
 def make_check(name: str, setting: object = None) -> Check:

@@ -364,7 +364,7 @@ class Step:
 
     @property
     def exact(self) -> Expression | None:
-        """What its value is held against where that is no arithmetic (`stepguard.checks.evaluates`); None elsewhere."""
+        """What its value is held against where that is no arithmetic (see `Evaluates`); None elsewhere."""
         if not self.checks:
             return None
         return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]

@@ -5,7 +5,7 @@ daily_country_1)``: a field, a row of a table, an item of a list are looked up b
 own; a choice becomes the side that is taken, ``sum of paid`` the sum ``paid_0 + paid_1 + paid_2``, and ``over / 1 day``
 the number of days. A step that is a value which is there already, just as it is, is looked up as well. What is then
 arithmetic is asked and checked like any other formula. What computes with dates, texts, quantities or records is asked
-as it is written, and its value is checked against the exact one (`stepguard.checks.evaluates`).
+as it is written, and its value is checked against the exact one (`stepguard.checks.expression_values`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from fractions import Fraction
 from operator import is_not
 from typing import Final, NamedTuple
 
-from stepguard.checks.evaluates import Evaluates
+from stepguard.checks.expression_values import Evaluates
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
 from stepguard.engine.control.sources import State, asked_type

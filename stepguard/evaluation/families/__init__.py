@@ -43,12 +43,7 @@ __all__ = [
 if not TYPE_CHECKING:  # each family is loaded when it is first asked for
 
     def __getattr__(name: str) -> object:
-        from importlib import import_module
-
-        for module, attribute in FAMILIES.bundled.values():
-            if attribute == name:
-                return getattr(import_module(module), attribute)
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return FAMILIES.called(name)
 
     def __dir__() -> list[str]:
         return sorted({*globals(), *__all__})

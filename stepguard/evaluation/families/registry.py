@@ -18,18 +18,7 @@ from stepguard.errors import ConfigError
 from stepguard.evaluation.families.base import Family
 from stepguard.evaluation.knobs import check_knobs, read_name
 
-_HERE: Final = "stepguard.evaluation.families"
-FAMILIES: Final = Plugins(
-    "stepguard.families",
-    "task",
-    {
-        "arithmetic": (f"{_HERE}.arithmetic", "Arithmetic"),
-        "running_sum": (f"{_HERE}.running_sum", "RunningSum"),
-        "roots": (f"{_HERE}.roots", "Roots"),
-        "word_lists": (f"{_HERE}.word_lists", "WordLists"),
-        "returns_desk": (f"{_HERE}.returns_desk", "ReturnsDesk"),
-    },
-)
+FAMILIES: Final = Plugins("stepguard.families", "task", "stepguard.evaluation.families")
 
 
 def family_names() -> list[str]:

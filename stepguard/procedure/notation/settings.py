@@ -64,7 +64,7 @@ def _decimal(value: Fraction) -> object:
 def write_check(check: object) -> str | None:
     """A check as it stands behind a step; None where text cannot hold it."""
     name = getattr(check, "name", None)
-    if not isinstance(name, str) or CHECKS.bundled.get(name, ("", ""))[1] != type(check).__name__:
+    if not isinstance(name, str) or CHECKS.own(name) is not type(check):
         return None
     values, options = _arguments_of(check)
     text = ", ".join([*map(_literal, values), *(f"{key}={_literal(value)}" for key, value in options.items())])
