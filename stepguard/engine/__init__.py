@@ -13,24 +13,6 @@ repair policy names. With `parallel` flights, steps that read nothing unverified
 
 A run ends at the first step that cannot be had. What has been sent by then is still taken in, so that no usage and no
 verified value is lost; what has not been sent is not.
-
-    machine     the engine itself: events in, actions out
-    flights     a flight and its phases, as plain data
-    launching   starts flights
-    asking      makes the request of a flight
-    receiving   ends Asking: a reply is read
-    retrying    ends Asking without a reply, and Waiting
-    judging     ends Checking: what was accepted becomes records
-    landing     ends Committing, and books every flight
-    ending      how a run ends before its last step
-    outbox      which actions are outstanding, and the phases that wait for them
-    schedule    which steps are done, and which can be asked
-    budget      what was spent, and what may still be
-    history     the records of steps and calls
-    learning    what the run has shown of the model
-    settings    what shapes a run
-    stopping    whether a reply may be stopped while it is written
-    run         the engine with a clock, as callers drive it
 """
 
 from __future__ import annotations

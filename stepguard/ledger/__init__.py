@@ -1,19 +1,7 @@
 """The ledger: what is durable of runs, so that one that was killed goes on and nothing is paid or done twice.
 
-ledger      `Ledger`: runs are begun and gone on with, listed, answered, erased
-register    which runs there are, of what each is, and who may write it
-changes     what a person changes of one
-summaries   `RunSummary`: how they stand
-journal     one run in it: what is read when it goes on, and what is written
-writer      its only writer
-records     what is written, as JSON
-store       what it is kept in, with its chain of hashes: sqlite_file, or the database of postgres, by its addresses
-locks       one writer for each run of a file
-rates       `RatedBackend`: a rate of calls that all who share a ledger count together
-replaying   a run carried out again without a model
-reading     one run for people to look at; conversations: of a gate, as lines of text
-persons     what it holds about one person, and erasing that
-verifying   whether the records are what was written, and whether they are right
+`Ledger` is the room's face; what is written goes through one `writer`, is kept in a `store` (a SQLite file or a
+Postgres), and its chain of hashes is checked by `verifying`.
 """
 
 from __future__ import annotations

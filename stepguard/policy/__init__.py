@@ -1,19 +1,7 @@
 """Policies: rules that the tool calls of an agent have to keep, and the gate that holds them.
 
-A policy in text (its grammar is `grammar.lark` behind that of procedures, whose expressions it shares)::
-
-    record Order:
-      customer: text
-      paid: money(EUR)
-    tool get_order(id: text) -> Order reads
-    tool refund(order: text, amount: money(EUR)) changes get_order(order)
-    fact customer: text
-    before refund(id, amount):
-      seen get_order(id) as order
-      require order.customer == customer "Only orders of this customer are paid back."
-      require amount <= order.paid
-      confirmed by user
-      at most once per id
+The grammar of a policy in text is `grammar.lark` behind that of procedures, whose expressions it shares;
+docs/how-to/policies.md shows it.
 
 What a rule reads comes from results of tools, from the host and from judgements that were checked; nothing that an
 agent or a user says of a value counts.

@@ -17,12 +17,8 @@ any other                              status 404
 The list is `stepguard.serve.paths.PASSED` and what the operator adds. Each path is written in one way: one that others
 could read as another is refused.
 
-A request whose model is ``NAME@MODEL`` runs the procedure of this name on the model, from the values in its field
-``inputs``; one with a field ``procedure`` runs that. Messages are read where the host trusts their roles. Everything
-else is passed on, and what is answered to it, bytes as they are. Which of the two happened stands in the header
-``x-stepguard`` (``guarded`` or ``passed``), why it was passed in ``x-stepguard-reason``, the id of a run in
-``x-stepguard-run``. An answer of the guard has a field ``stepguard``; a run that is not verified is an error
-(`stepguard.serve.errors`). Keys of the operator stand in no response, whatever the upstream quotes.
+What a request asks for, and the headers that say what became of it, are in docs/how-to/serve.md. Keys of the operator
+stand in no response, whatever the upstream quotes.
 """
 
 from __future__ import annotations

@@ -252,7 +252,7 @@ def test_every_bundled_family_stands_in_the_docs() -> None:
 @all_rows(
     "name, named",
     [
-        ("geometry", "use arithmetic, returns_desk, roots"),
+        ("geometry", "use arithmetic, "),
         ("arithmetic(lookback=7)", "no knob 'lookback': it takes look_back, binding"),
         ("arithmetic(look_back=0)", "look_back is a whole number from 1 to 50, not 0"),
         ("arithmetic(look_back=seven)", "look_back is a whole number from 1 to 50, not 'seven'"),

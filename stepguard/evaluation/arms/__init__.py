@@ -2,23 +2,6 @@
 
 All arms see the same instances at temperature 0 (retries and further chains apart), and are judged alike. An arm is
 called by its name, with knobs in brackets: ``guard``, ``guard(segment=5, retries=2)``, ``resample(k=5)``.
-
-============  ======================================================================================================
-offload       an interpreter performs the steps; no model is asked
-program       the model writes the formal program in one call, and an interpreter runs it
-direct        the final value only, working forbidden
-cot           free chain of thought with a fitting demonstration, then the answer
-authors       of published items: one call with their authors' own prompt, scored as they do
-trace         one structured reply with the working that the chain of thought may show, unchecked
-resample      ``k`` chains of thought: the answer of most of them, or (``checked=true``) of the first right one
-chunk         the guard's own segments and prompts, with the checker off
-blind         the guard with its retries where it made them on another instance
-guard         the guard; ``checker=`` takes one that knows less: ``operands``, ``range``, ``residue``, ``noisy``,
-              and of published items ``form``: what an answer can be at all;
-              ``without=`` (also of ``chunk``) drops a decision of the prompts (`stepguard.evaluation.arms.wording`)
-guess, copy   the guard over a model that guesses or copies: the floor
-primed        the second half of a transcript, after a first half with wrong values in it
-============  ======================================================================================================
 """
 
 from __future__ import annotations

@@ -2,12 +2,6 @@
 
 A family makes the same instance for the same seed and length, on every machine and Python version.
 
-``Arithmetic``    straight-line programs over numbers, as formulas or in sentences
-``RunningSum``    a running total over the words of a dictionary of values
-``Roots``         whole roots of equations: checking is cheaper than solving, and the checker holds no result
-``WordLists``     a list of words rearranged step by step
-``ReturnsDesk``   a shop's return policy, with tables, dates, thresholds and exceptions
-
 `family_named` finds them by name, with knobs (``arithmetic(look_back=7)``), and those of other packages
 (`stepguard.evaluation.families.registry`).
 """

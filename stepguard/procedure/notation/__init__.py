@@ -1,20 +1,7 @@
 """The written language of procedures: its grammar, its reader and its printer.
 
-`grammar.lark` is the whole of it. ::
-
-    name: order                                        optional
-    inputs: price, quantity: integer, rate: percent    a type may follow each name; a number otherwise
-    goods: decimal(2) = price * quantity               a step: what it sets, its type, and the formula
-    reduced = goods * (1 - rate)  "Take off the discount."      quoted words only describe a formula
-    country: text = "Name the customer's country."     quoted words alone are put to the model
-    3. total = by code reduced * 1.19                  performed by code; a label means nothing
-    if total > 100:
-      shipping = 0
-    else:
-      shipping = 5
-    answer: total                                      the last step otherwise
-
-What the grammar does not have is refused with its line; nothing is taken for words that does not stand in quotes.
+`grammar.lark` is the whole of it; docs/how-to/procedures.md shows it. What the grammar does not have is refused with
+its line; nothing is taken for words that does not stand in quotes.
 """
 
 from __future__ import annotations
