@@ -45,8 +45,6 @@ _IN_FRONT: Final = re.compile(
     re.IGNORECASE,
 )
 """What changes a number that stands behind it in a box."""
-_OF_ANSWERS: Final = re.compile(r"\b(?:box|answer|tag|form\w*|e\.g\.|theirs|hers|yours)", re.IGNORECASE)
-"""In front of a box, what tells whose it is, or how one is filled."""
 _REACH: Final = 160
 _STEP: Final = re.compile(r"^\W*(?:step ?)?[0-9]{1,3}[.):]\s", re.IGNORECASE | re.MULTILINE)
 _NAMED: Final = re.compile(r"([A-Za-z_]\w*)[\"'*`$_ ]*(?:[=:|]|\bis\b)")
@@ -149,7 +147,7 @@ def _asserted(found: list[Stated], body: str, names: Names, given: Mapping[str, 
     for each, end in zip(found, ends, strict=False):
         if each.value is None:
             yield each
-        elif _is_anothers(each, body, names.understanding):
+        elif _is_anothers(each, body, names.understanding, given):
             if last is None or last == each.value:
                 yield replace(each, value=None, strict=False)
         elif _goes_on(each, body, end, names, given):
@@ -159,13 +157,14 @@ def _asserted(found: list[Stated], body: str, names: Names, given: Mapping[str, 
             yield each
 
 
-def _is_anothers(stated: Stated, body: str, understanding: Understanding) -> bool:
+def _is_anothers(stated: Stated, body: str, understanding: Understanding, given: Mapping[str, str]) -> bool:
     """Whether what stands in front of an answer denies it, reports it, or makes it another number."""
     line = body.rfind("\n", 0, stated.start) + 1
     front = _CLOSED_TAG.sub("", body[max(line, stated.start - _REACH) : stated.start])
-    prose = stated.boxed and _OF_ANSWERS.search(front) is None
     above = body[max(0, line - _REACH) : line].rstrip().rpartition("\n")[2]
-    if understanding.unread_heading(above) or understanding.unread_before(front, prose=prose):
+    if understanding.unread_heading(above) or understanding.unread_before(front):
+        return True
+    if Mentions.of({}, given).misstated(front.rpartition(". ")[2]):
         return True
     if not stated.boxed:
         return False

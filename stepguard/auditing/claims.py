@@ -13,7 +13,7 @@ from typing import Final
 from stepguard.auditing.lenient import read_bare
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.sides import compare, read_side
+from stepguard.auditing.sides import read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.digits import format_exact
@@ -86,6 +86,7 @@ _WORKED: Final = re.compile(
 _ARITHMETIC: Final = frozenset("0123456789-(\u2248~")
 _LAST_LETTER: Final = re.compile(r"[A-Za-z:] *\Z")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
 
 
@@ -101,9 +102,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     if not kind.numeric:
         return read_words(body, begin, end, entry, kind)
     for remark in _WORKED.finditer(body, begin, end):
-        worked, written = names.expression(remark["inside"]), read_side(remark["value"])
-        result = None if worked is None else read_side(worked)
-        if worked is not None and result is not None and written and compare(written, result) == "equal":
+        worked = names.expression(remark["inside"])
+        if worked is not None and read_side(worked) is not None:
             claim = read_claim(body, begin, remark.end("value"), names, step, leading=leading)
             return replace(claim, work=claim.work or (worked,)) if claim.value is not None else claim
     for remark in _REMARK.finditer(body, begin, end):
@@ -140,7 +140,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
                 continue  # of "adding 5 gives 42 + 5 = 47" the operand is no side
         if whole is None and not (leading or number or final):
             front = _SAYS_A_NUMBER.split(side, maxsplit=1)[0]
-            if names.understanding.unread_before(front):  # t1 = half of 6 * 7 = 42
+            arithmetic = _SAYS_A_NUMBER.search(side) and not _LETTER.search(side) and read_side(side) is None  # 6! * 7
+            if arithmetic or names.understanding.unread_before(front):  # t1 = half of 6 * 7 = 42
                 return replace(entry, unread=side[:60], doubt=True)
         if whole is not None and not final:
             work.append(whole)

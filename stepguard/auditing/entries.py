@@ -356,13 +356,13 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
         front = re.split("[0-9=\u2248]", text, maxsplit=1)[0]
-        claim = _understood(claim, names, names.understanding.unread_before(front, prose=True))
+        claim = _understood(claim, names, names.understanding.unread_before(front))
     elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
         value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
         claim = replace(unread, value=value, end=stop)
-        claim = _understood(claim, names, names.understanding.unread_before(text[: result.start("value")], prose=True))
+        claim = _understood(claim, names, names.understanding.unread_before(text[: result.start("value")]))
     elif step is not None and not step.type.numeric and text.strip():
         claim = read_words(body, begin, end, unread, step.type)
     else:

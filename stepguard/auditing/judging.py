@@ -41,6 +41,7 @@ class Auditor:
         self.judges: dict[str, Judge] = {}
         self.timeout = check_timeout
         self.findings: list[Finding] = []
+        self.unread: set[str] = set()
         self.text = text
         self.read = without_struck(self._written(text))  # what is struck out is no claim
         self.body = plain(with_cells(self.read, self.names))
@@ -197,6 +198,7 @@ class Auditor:
         place = self.lines.place(entry.start, entry.end)
         base = replace(base, place=place, claimed=entry.value, verdict="not_judged")
         if judge.read(entry) is None:
+            self.unread.add(step.id)
             shown = entry.value or entry.unread
             unread = f"no value of type {step.type} can be read from {shorten(shown)!r}"
             reason = entry.strange or (unread if shown else "no value is given")
@@ -217,6 +219,11 @@ class Auditor:
             return replace(base, verdict="wrong", kind="inherited", reason=reason)
         if by_own.passed is None:
             by_own = ruling
+        unread = next((name for name in step.reads if name in self.unread), None)
+        if unread is not None and (ruling.kind == "wrong_operand" or not entry.work):
+            return replace(
+                base, reason=f"it rests on {unread}, of which the transcript gives no value that can be read"
+            )
         worse = by_own if ruling.kind is None or own != {n: self.true.get(n) for n in step.reads} else ruling
         self._find(worse.kind or "wrong_value", step.id, (entry.start, entry.end), worse.reason)
         return replace(base, verdict="wrong", kind=worse.kind or "wrong_value", reason=worse.reason)  # type: ignore[arg-type]

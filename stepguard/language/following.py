@@ -282,7 +282,7 @@ class _Following:
         if not CONDITIONS.isdisjoint(sentence.lower().split(maxsplit=1)[:1]) and "," not in sentence:
             return False  # a condition by itself
         tells = _NUMBER.search(sentence) is not None and any(map(is_verb, words))
-        return tells and POINTING_BACK.isdisjoint(words) and not self._dates(sentence)
+        return tells and (POINTING_BACK | RIGHTING).isdisjoint(words) and not self._dates(sentence)
 
     def _interjects(self, sentence: str) -> bool:
         """Whether a sentence begins with words of its own that are not understood: ``Oops, she has 7``."""

@@ -35,8 +35,8 @@ NOUNS: Final = _set(
     detail json object markdown code block table row column list text field reply response token request power base
     parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
     execution addition subtraction multiplication division rounding representation rule definition analysis function
-    currency unit assistant item product nearest python javascript plaintext latex yaml whole rest half third quarter
-    fourth twice thrice hand
+    currency unit tool assistant item product nearest python javascript plaintext latex yaml whole rest half third
+    quarter fourth twice thrice hand
     """
 )
 _ADJECTIVES: Final = _set(
@@ -73,12 +73,12 @@ Those that may be another word of English are left out, such as names, persons a
 _ACTIONS: Final = _set(
     """
     be equal become give get yield make mean obtain compute calculate determine evaluate work derive know call write
-    set define update round start begin continue proceed move go come take use plug substitute apply keep carry
+    set define update round start begin continue proceed move go come arrive take use plug substitute apply keep carry
     execute perform complete finish do show provide present list contain summarize need want ask request require
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
-    got taken took kept found knew known wrote written began begun came went done shown note remember recall see
-    include exclude conclude instruct help hope please fill fulfil represent correspond refer run
-    specify exceed reach generate
+    got taken took kept found knew known written began begun came went done shown note remember recall see
+    include exclude conclude instruct help please fill fulfil represent correspond refer run
+    specify submit exceed reach generate
     """
 )
 REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
@@ -109,7 +109,8 @@ OPERATIONS: Final = _set(
 )
 CHANGING: Final = _set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice thrice double "
-    "triple halve negative inverse reciprocal opposite about like"
+    "triple halve negative inverse reciprocal opposite about like than below under above exceed exceeds excluding "
+    "exclude"
 )
 NO_LABEL: Final = _set(
     "before input inputs will help hope problem task instruction request required requested wanted needed asked"
@@ -127,7 +128,7 @@ _QUALIFYING: Final = _set(
 _DOUBTING: Final = _set(
     """
     gross net annual monthly weekly daily hourly flat every half third quarter fourth twice thrice own problem point
-    base power root place field assistant user update change leave save spend ask want request require need help hope
+    base power root place field assistant user update change leave save spend ask want request require need help
     please include exclude contain represent correspond refer write read call take know see loss limit
     """
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from operator import itemgetter
 from typing import Final, cast
 
 LATEX_LOST: Final = re.compile(r"\t[A-Za-z]|\n(?:u|eq?|eg|abla|ot|otin)(?![A-Za-z])")
@@ -90,7 +91,7 @@ def _encode(value: object) -> str:
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two decoded values say the same, in the same order and with the same repetitions, at any depth."""
+    """Whether two decoded values say the same, with the same repetitions and in any order of keys, at any depth."""
     stack = [(one, other)]
     while stack:
         left, right = stack.pop()
@@ -98,9 +99,10 @@ def same(one: object, other: object) -> bool:
             return False
         match left, right:
             case JsonObject(), JsonObject():
-                if [key for key, _ in left.pairs] != [key for key, _ in right.pairs]:
+                mine, theirs = (sorted(each.pairs, key=itemgetter(0)) for each in (left, right))
+                if [key for key, _ in mine] != [key for key, _ in theirs]:
                     return False
-                stack += [(mine, theirs) for (_, mine), (_, theirs) in zip(left.pairs, right.pairs, strict=True)]
+                stack += [(one, other) for (_, one), (_, other) in zip(mine, theirs, strict=True)]
             case list(), list():
                 if len(left) != len(right):
                     return False

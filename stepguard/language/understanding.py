@@ -78,7 +78,9 @@ _IDIOMS: Final = lazy_pattern(
 """Phrases that are understood though not all of their words are."""
 _TURNING: Final = lazy_pattern(
     r"\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
-    r"|\bat first\b|\bfor now\b"
+    r"|\bat first\b|\bfor now\b|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b"
+    r"|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answer|result|value|solution)s?\b"
+    r"|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z"
     r"|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
     r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b"
     r"|\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b",
@@ -99,7 +101,7 @@ SENTENCE_END: Final = lazy_pattern(
 LABEL: Final = lazy_pattern(r"(?<![0-9]):(?![:=/])|:(?![0-9:=/])|\uff1a")
 _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hence)\b", re.IGNORECASE)
 PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[\]]")
-_SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should)\b", re.IGNORECASE)
+_SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should|wäre|hätte)\b", re.IGNORECASE)
 _POINTING: Final = lazy_pattern(
     r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b"
     r"|\b(?:line|step|value|number|claim|result|answer)s? below\b",
@@ -111,15 +113,15 @@ _OPERATION: Final = lazy_pattern(
     r"|can|will|must|need to|have to|step)\W+)*([a-z]+)\b",
     re.IGNORECASE,
 )
-_QUANTITY_OF: Final = lazy_pattern(
-    r"\b(?P<head>\w+) (?:of|for|per|in|on)\b"
-    r"|\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) (?P<owned>[\w ]+)\W*\Z",
-    re.IGNORECASE,
+_QUANTITY_OF: Final = lazy_pattern(r"\b(?P<head>\w+) (?:of|for|per|in|on)\b", re.IGNORECASE)
+_OWNED: Final = lazy_pattern(
+    r"\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) (?P<owned>[\w ]+?)(?: is)?\W*\Z", re.IGNORECASE
 )
 _ACTOR: Final = lazy_pattern(
     r"\W*(?:[Ss]o |[Tt]hen |[Nn]ow )?(?:[A-Z][\w-]+|(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very) [a-z-]+|(?i:s?he|they))"
     r" (?:earn|pay|sell|buy|spend|save|owe|charge|produce)s?(?:ed)? ?|\W*(?:[Ss]o |[Tt]hen )?(?:[A-Z][\w-]+|(?i:s?he"
     r"|they|the [a-z-]+)) (?:paid|sold|bought|spent) ?"
+    r"|\W*(?:[Ss]o |[Tt]hen )?(?i:s?he|they) (?:has|have|had|needs?|gets?) ?"
 )
 """Who does what a value is the amount of: ``Maria earns``."""
 _LONGEST_LABEL: Final = 200
@@ -166,12 +168,11 @@ class Understanding:
         word = self.unread(words)
         return repr(shorten(words)) + (f" ({word!r} is no word of the procedure)" if WORD.fullmatch(word) else "")
 
-    def unread_before(self, front: str, *, prose: bool = False) -> str:
+    def unread_before(self, front: str) -> str:
         """The words in front of a claim that are not understood, as they are to be named; empty where all are.
 
         Args:
             front: the text from the beginning of its line, or from the end of the claim before.
-            prose: whether the clause of the claim may say anything that does not deny, suppose or report it.
         """
         begin = 0
         for colon in LABEL.finditer(front):
@@ -188,15 +189,14 @@ class Understanding:
             return clause.strip()
         concluded = [concluding.end() for concluding in _CONCLUDING.finditer(clause)]
         clause = clause[max(concluded, default=0) :]
-        if prose:
-            doubted = doubted_before(_IDIOMS.sub(" ", clause)) or _last(_words(clause)) in CHANGING
-            return clause.strip() if doubted else ""
         parts = PART.split(clause)
         for part in parts[:-1]:
             if not REASON.match(part) and self.unread(part):
                 return part.strip()
         words = _words(_IDIOMS.sub(" ", parts[-1]))
-        if _ACTOR.fullmatch(parts[-1]) or (words[-1:] == ["is"] and self._is_quantity(parts[-1])):
+        if _ACTOR.fullmatch(parts[-1].rstrip("$*_")) and not _REFUSED.search(parts[-1]):
+            return ""
+        if (words[-1:] == ["is"] or _OWNED.search(parts[-1])) and self._is_quantity(parts[-1]):
             return ""
         if self.unread(parts[-1]) or (words and self._turns(words, parts)):
             return parts[-1].strip()
@@ -237,10 +237,14 @@ class Understanding:
 
     def _is_quantity(self, label: str) -> bool:
         """Whether a label says of what it is the quantity: ``Number of books``, ``The farmer's total``."""
-        found = None if len(label) > _LONGEST_LABEL or _REFUSED.search(label) else _QUANTITY_OF.search(label)
-        if found is None:
+        if len(label) > _LONGEST_LABEL or _REFUSED.search(label):
             return False
-        named = found["owned"] or label[: found.end("head")]
+        if (found := _OWNED.search(label)) is not None:
+            named = found["owned"]
+        elif (found := _QUANTITY_OF.search(label)) is not None:
+            named = label[: found.end("head")]
+        else:
+            return False
         words = _words(named)
         return words[-1:] != [] and words[-1] in MEASURES and not self.unread(named)
 

@@ -26,7 +26,7 @@ from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.language.understanding import Understanding
 from stepguard.replies.partial import complete_entries, is_runaway
-from stepguard.replies.text import NoObject, SearchResult, WantedObject, find_object, one_of_all
+from stepguard.replies.text import NoObject, SearchResult, WantedObject, find_object, one_of_all, words_before_call
 from stepguard.replies.thinking import Unclosed, without_thinking
 
 if TYPE_CHECKING:
@@ -234,7 +234,13 @@ def _document(completion: Completion, wanted: WantedObject) -> JsonObject | Devi
         if isinstance(each, Deviation | NoObject):
             return each.deviation if isinstance(each, NoObject) else each
         answers.append(each)
-    return one_of_all(answers)
+    answer = one_of_all(answers)
+    if isinstance(content, NoObject) and isinstance(answer, JsonObject):
+        words = words_before_call(completion.text or "", answer, wanted)
+        if words:
+            why = "the words beside the tool call take it back, or are not understood"
+            return Deviation("self_correction", None, f"{why}: {shorten(words)!r}")
+    return answer
 
 
 def _refuse_unread_call(completion: Completion, content: SearchResult, ids: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ inside a broken object is used, and of two answers that differ none is taken.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,10 +16,12 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.following import MARKUP, unread_behind
+from stepguard.language.lexicon import PRAISE, REMARKS
 from stepguard.language.mentioned import Mentions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding
+from stepguard.language.unseen import without_unseen
 from stepguard.language.values import Value, show_value
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
@@ -34,6 +37,8 @@ _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
+_SENTENCE = lazy_pattern(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}")
+_NO_NAME = lazy_pattern(r"[\W_]+")
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -87,7 +92,7 @@ def find_object(text: str, wanted: WantedObject, *, cut: bool, thought: int) -> 
         body = whole.strip()
         whole = _decoded(body)
     if isinstance(whole, JsonObject):
-        return whole
+        return _not_taken_back_inside(whole, wanted)
     spoken = without_thinking(body, framed=True)
     if cut:
         where = f"after {len(body)} characters" if body else "before it began"
@@ -163,15 +168,14 @@ def _search(spoken: str, wanted: WantedObject) -> SearchResult:
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")
         if isinstance(answer, Deviation):
             return answer
-        read = {name: show_value(value) for name, value in wanted.read.items()}
-        mentions = Mentions.of({key: str(answer[key]) for key in wanted.ids if key in answer}, read)
+        mentions = _mentions(answer, wanted)
         understanding = wanted.understood()
         strange = (spoken[a:b] for a, b in others if _is_strange(spoken[a:b], understanding, mentions))
         taken_back = next(strange, None) or _taken_back(_blanked(spoken, others), spans, understanding, mentions)
         if taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")
-        return answer
+        return _not_taken_back_inside(answer, wanted)
     ignored = "the endpoint may ignore the response format"
     if groups == 0:
         return NoObject(Deviation("malformed", None, f"the reply holds no JSON object; {ignored}"))
@@ -222,6 +226,57 @@ def _taken_back(
             return rest[opened : min(stop, opened + 9)]
     given = " ".join(spoken[start:behind] for start, behind in spans)
     return unread_behind(understanding, rest[end:], given, mentions=mentions, whole=True) or None
+
+
+def words_before_call(text: str, answer: JsonObject, wanted: WantedObject) -> str:
+    """The last words beside a tool call that take it back, or are not understood; empty where there are none."""
+    spoken = without_thinking(text, framed=True)
+    line = "" if isinstance(spoken, Unclosed) else spoken.strip("\0 \t\r\n").rpartition("\n")[2]
+    if line and _mentions(answer, wanted).misstated(line):
+        return line
+    return line and wanted.understood().unread_before(line)
+
+
+def _mentions(answer: JsonObject, wanted: WantedObject) -> Mentions:
+    read = {name: show_value(value) for name, value in wanted.read.items()}
+    return Mentions.of({key: str(answer[key]) for key in wanted.ids if key in answer}, read)
+
+
+def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObject | Deviation:
+    """An answer of which no entry of its own beside those that were asked says something else, or takes it back.
+
+    Further steps and their values are surplus, and no harm; words are read as those around an answer are.
+    """
+    asked = {_folded(key): key for key in wanted.ids if key in answer}
+    for key, given in answer.items():
+        if key in wanted.ids or not asked:
+            continue
+        again = asked.get(_folded(key))
+        if again is not None and not same(given, answer[again]):
+            why = f"{shorten(key)!r} is {again!r} in another spelling, and differs"
+            return Deviation("self_correction", again, why)
+        words = _said_beside(key, given, asked)
+        if words and (
+            wanted.understood().unread(words, PRAISE | REMARKS, behind=True)
+            or _mentions(answer, wanted).misstated(words)
+        ):
+            why = "an entry beside the answer takes it back, or is not understood"
+            return Deviation("self_correction", None, f"{why}: {shorten(words)!r}")
+    return answer
+
+
+def _said_beside(key: str, given: object, asked: Mapping[str, str]) -> str:
+    """What an entry that was not asked for says in words; empty where it gives a value, or nothing."""
+    name = key.replace("_", " ")
+    if isinstance(given, bool) or (given and any(_folded(word) in asked for word in name.split())):
+        return f"{name}: {str(given).lower() if isinstance(given, bool) else given}"
+    if not isinstance(given, str) or "=" in given or not _SENTENCE.search(given):
+        return ""
+    return given
+
+
+def _folded(key: str) -> str:
+    return _NO_NAME.sub("", without_unseen(unicodedata.normalize("NFKC", key))).casefold()
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tables import all_rows
 
 from stepguard import Guard, Procedure, Result
-from stepguard.backends import Completion
+from stepguard.backends import Completion, ToolCall
 from stepguard.errors import BackendError
 from stepguard.testing import ScriptedBackend
 
@@ -151,6 +151,62 @@ def test_r08_a_part_that_says_something_else_is_a_conflict(first: str, then: str
         "abstained",
         "self_correction",
     )
+
+
+@all_rows(
+    "entry",
+    [
+        *(
+            '"T2": "42 + 5 = 46"',
+            '"t2 ": "46"',
+            '"t2\u200b": "46"',
+            '"t2_corrected": "46"',
+            '"ｔ2": "46"',
+            '"valid": false',
+        ),
+        *('"note": "t2 is wrong"', '"correction": "t2 should be 46"', '"error": "could not compute"', '"t2_ok": "no"'),
+        *('"remark": "Das ist falsch."', '"note": "C\'est Bob qui le dit."', '"comment": "t2 is 46, to be exact"'),
+    ],
+)
+def test_r08_an_entry_beside_the_answer_that_says_something_else_is_heeded(entry: str) -> None:
+    """Another spelling of a step, and words that take back or are not understood, stand inside the object, too."""
+    for text in (f"{GOOD[:-1]}, {entry}}}", f"{{{entry}, {GOOD[1:]}", f"Here it is: {GOOD[:-1]}, {entry}}}"):
+        assert run(text).status == "abstained"
+
+
+@all_rows(
+    "entry",
+    [
+        *('"t3": "47 + 5 = 52"', '"T2": "42 + 5 = 47"', '"valid": true', '"note": ""', '"final_answer": "47"'),
+        *('"explanation": "I multiplied x and y and added 5."', '"note": "All steps are done."', '"error": null'),
+    ],
+)
+def test_r08_an_entry_beside_the_answer_that_agrees_or_goes_on_is_surplus(entry: str) -> None:
+    """The other side: further steps, and words that are understood, cost no second call."""
+    assert run(f"{GOOD[:-1]}, {entry}}}").status == "verified"
+
+
+@pytest.mark.parametrize("again", [GOOD.replace(": ", ":"), '{"t2": "42 + 5 = 47", "t1": "6 * 7 = 42"}'])
+def test_r08_the_same_answer_twice_is_one(again: str) -> None:
+    """White space and the order of keys say nothing."""
+    assert run(f"```json\n{GOOD}\n```\n{again}").status == "verified"
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [
+        *(("That is wrong, it is 46.", "abstained"), ("Dummy values:", "abstained"), ("Das ist falsch:", "abstained")),
+        *(
+            ("I'll call the Steps tool with the values.", "verified"),
+            ("Thought: I multiply.", "verified"),
+            ("", "verified"),
+        ),
+    ],
+)
+def test_r08_words_beside_a_tool_call_are_read_as_those_before_an_object(words: str, status: str) -> None:
+    """What takes a call back, or is not understood, stands in the content beside it."""
+    reply = Completion(words, "tool_calls", tool_calls=(ToolCall("Steps", GOOD),))
+    assert Guard(ScriptedBackend(reply), repair=0).run(PROCEDURE, INPUTS).status == status
 
 
 CALL = json.dumps({"name": "Steps", "arguments": json.loads(GOOD)})

@@ -266,6 +266,7 @@ def test_columns_of_plain_text_and_actors_are_read(text: str) -> None:
         *("Step 1: half of 6 * 7 = 42", "Step 1: negative 6 * 7 = 42", "t1 = if 6 * 7 = 42"),
         *("t1 = 6 * 7 = 42 couples", "t1 = 42 twins", "t1 = 42 packs of 10", "t1 = 42 in 100", "t1 = 42, 43 with tax"),
         *("Step 1: 6 * 7 = 42 last year", "Step 1: 6 * 7 = 42 allegedly", "Step 1: 6 * 7 = 42 off"),
+        *("t1 = 6! * 7 = 42", "t1 = 6 \\ 7 = 42", "t1 = 42 (21 * 3)"),
         *("t1 (2019) = 42", "t1 [2019] = 42", "t1 (100) = 42", "t1 (x 1000) = 42", "t1 (base 8) = 42"),
     ],
 )
@@ -293,3 +294,44 @@ def test_another_number_behind_the_last_answer_takes_it_back(behind: str) -> Non
     assert found.answer is None or found.answer.value is None
     for usual in ("Check: 47 + 5 = 52", "All 3 steps are done.", "The final answer is fifty-two."):
         assert steps(f"{RIGHT}Answer: 52\n{usual}").ok
+
+
+FRONTS = (
+    *("The teacher marked", "Bob computed", "A common mistake gives", "We reject", "We rule out", "Ruling out"),
+    *("As opposed to", "It differs from", "It exceeds", "It is just under", "Add one to", "No one obtains"),
+    *("My first attempt gave", "It used to be", "Last year it was", "The given answer", "I am asked to verify"),
+    *("Angeblich", "Laut Bob", "Statt", "W\u00e4re x 6, so", "Selon Bob,", "Au lieu de", "On pourrait croire"),
+    *("Seg\u00fan Bob,", "En vez de", "Quiz\u00e1s", "Secondo Bob,", "Invece di", "Forse", "Volgens Bob", "Em vez de"),
+)
+
+
+@all_rows("front", FRONTS)
+def test_prose_in_front_of_a_box_or_a_numbered_step_is_understood_or_named(front: str) -> None:
+    """A02, A03: a box, or a number in front of a line, makes no other's claim the writer's own."""
+    for box in ("\\boxed{52}", "$\\boxed{52}$.", "$$\\boxed{52}$$"):
+        assert not steps(f"{RIGHT}{front} {box}").answer_right
+    numbered = steps(f"1. {front} 6 * 7 = 42\n2. 42 + 5 = 47\n3. 47 + 5 = 52\nAnswer: 52")
+    assert numbered.steps[0].verdict != "right"
+
+
+@all_rows("front", ["Thus we get", "So she has", "The farmer sells", "In total, the shop pays", "Your total", "Quindi"])
+def test_prose_of_the_writers_own_leaves_a_box_and_a_numbered_step(front: str) -> None:
+    """A02, the other side: actors, owners and words of conclusion."""
+    assert steps(f"{RIGHT}{front} $\\boxed{{52}}$.").answer_right
+    assert steps(f"1. {front} 6 * 7 = 42\n2. 42 + 5 = 47\n3. 47 + 5 = 52\nAnswer: 52").steps[0].verdict == "right"
+
+
+@all_rows("front", ["For x = 7,", "With y = 8,", "Given y = 8,", "Make sure", "I hope", "I first wrote that"])
+def test_an_answer_for_other_inputs_or_that_is_only_hoped_for_is_none(front: str) -> None:
+    """A03: the inputs that stand in front of an answer are those that were given, or it answers something else."""
+    assert not steps(f"{RIGHT}{front} the answer is 52.").answer_right
+    assert steps(f"{RIGHT}With x = 6, the answer is 52.").answer_right
+
+
+@all_rows("unread", ["t2 = forty-eight", "t2 = 4 8", "t2 = 48 (according to Bob)"])
+def test_what_rests_on_a_value_that_cannot_be_read_is_not_blamed(unread: str) -> None:
+    """A01: the next step is judged by its own working, or not at all."""
+    found = steps(f"t1 = 42\n{unread}\nt3 = 53\nAnswer: 53")
+    assert [each.verdict for each in found.steps] == ["right", "not_judged", "not_judged"]
+    assert "rests on t2" in found.steps[2].reason
+    assert steps(f"t1 = 42\n{unread}\nt3 = 47 + 5 = 53\nAnswer: 53").steps[2].verdict == "wrong"

@@ -96,7 +96,6 @@ REFUSED = [
     Case("two answers", f"{GOOD} or {OTHER}", "malformed", "differ"),
     Case("two fenced answers", f"```json\n{GOOD}\n```\n```json\n{OTHER}\n```", "malformed", "differ"),
     Case("two answers in a list", f"[{GOOD}, {OTHER}]", "malformed", "differ"),
-    Case("the same answers, other order", f'{GOOD} {{"b": "6 + 4 = 10", "a": "2 * 3 = 6"}}', "malformed", "differ"),
     Case("parts", '{"a": "2 * 3 = 6"} {"b": "6 + 4 = 10"}', "malformed", "differ"),
     Case("one of two has a key twice", f'{GOOD} {{"a": "1", "a": "2 * 3 = 6", "b": "6 + 4 = 10"}}', "malformed"),
     Case("answers around thinking", f"{OTHER}<think>no</think>{GOOD}", "malformed", "differ"),
