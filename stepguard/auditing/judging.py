@@ -219,10 +219,10 @@ class Auditor:
             return replace(base, verdict="wrong", kind="inherited", reason=reason)
         if by_own.passed is None:
             by_own = ruling
-        unread = next((name for name in step.reads if name in self.unread), None)
-        if unread is not None and (ruling.kind == "wrong_operand" or not entry.work):
+        open_name = next((name for name in step.reads if name in self.unread), None)
+        if open_name is not None and (ruling.kind == "wrong_operand" or not entry.work):
             return replace(
-                base, reason=f"it rests on {unread}, of which the transcript gives no value that can be read"
+                base, reason=f"it rests on {open_name}, of which the transcript gives no value that can be read"
             )
         worse = by_own if ruling.kind is None or own != {n: self.true.get(n) for n in step.reads} else ruling
         self._find(worse.kind or "wrong_value", step.id, (entry.start, entry.end), worse.reason)

@@ -46,7 +46,7 @@ def read_completion(
             filter(_says_something, (field(raw, "error"), field(choice, "error"), field(message, "error"))), None
         )
         failed = plain_reason(_text(finish)) in FAILED
-        if error is not None or failed or message is None or isinstance(message, str):
+        if error is not None or failed or message is None or isinstance(message, str | list):
             paid = any(written) or error is None or _says_something(field(raw, "usage"))
             usage = usage if paid else Usage(calls=1)
             raise body_error(error, raw, say, finish=_text(finish) if failed else None)
@@ -66,7 +66,7 @@ def read_completion(
     return Completion(
         text=text,
         finish_reason=_text(finish),
-        refusal=_text(field(message, "refusal")) or _refusal_part(field(message, "content")),
+        refusal=_refusal(field(message, "refusal")) or _refusal_part(field(message, "content")),
         reasoning=reasoning,
         tool_calls=tool_calls,
         usage=usage,
@@ -83,7 +83,8 @@ def first_choice(raw: object) -> object:
     """The answer among those of a body or of a piece of one; None where there is none. One was asked for."""
     choices = field(raw, "choices")
     listed = choices if isinstance(choices, Sequence) and not isinstance(choices, str) else ()
-    return next((choice for choice in listed if not field(choice, "index")), None)
+    first = next((choice for choice in listed if field(choice, "index") in (None, 0, "0", "")), None)
+    return first if first is not None or len(listed) != 1 or field(listed[0], "message") is None else listed[0]
 
 
 def text_of_content(content: object) -> str | None:
@@ -103,7 +104,12 @@ def text_of_content(content: object) -> str | None:
 
 
 def _is_text(part: object) -> bool:
-    return isinstance(part, str) or field(part, "type") in ("text", "output_text")
+    return isinstance(part, str) or field(part, "type") in ("text", "output_text", None)
+
+
+def _refusal(given: object) -> str | None:
+    """The words of a refusal, in whatever form they are sent."""
+    return _text(given) or (str(given)[:200] if _says_something(given) else None)
 
 
 def _refusal_part(content: object) -> str | None:
@@ -176,11 +182,20 @@ def _text(given: object) -> str | None:
     return given if isinstance(given, str) else None
 
 
+def usage_of(raw: object, choice: object) -> object:
+    """What an endpoint counts, in the first place that counts anything; None where none does."""
+    for place in (field(raw, "usage"), field(choice, "usage"), field(raw, "x_groq", "usage")):
+        usage = place[-1] if isinstance(place, list) and place else place
+        if any(token_count(field(usage, name)) for names in _TOKEN_COUNTS for name in names):
+            return usage
+    return None
+
+
 def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     """The tokens that an endpoint counts; what it leaves out is estimated, or a limit on them would hold nothing."""
-    usage = next(filter(None, (field(raw, "usage"), field(choice, "usage"), field(raw, "x_groq", "usage"))), None)
+    usage = usage_of(raw, choice)
     read, written, total = (
-        next((count for name in names if (count := _count(field(usage, name)))), 0) for names in _TOKEN_COUNTS
+        next((count for name in names if (count := token_count(field(usage, name)))), 0) for names in _TOKEN_COUNTS
     )
     read = read or (max(0, total - written) if written else min(total, estimate.input_tokens)) or estimate.input_tokens
     written = written or max(0, total - read) or estimate.output_tokens
@@ -188,7 +203,7 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     if hidden and total == read + written + hidden:  # some count what was thought apart
         written += hidden
     return Usage(
-        calls=max(1, _count(field(raw, "attempts"))),
+        calls=max(1, token_count(field(raw, "attempts"))),
         input_tokens=read,
         output_tokens=written,
         cached_tokens=_detail(usage, ("prompt_tokens_details", "input_tokens_details"), "cached_tokens"),
@@ -197,8 +212,13 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
 
 
 def _detail(usage: object, places: Sequence[str], name: str) -> int:
-    return next((count for place in places if (count := _count(field(usage, place, name)))), 0)
+    return next((count for place in places if (count := token_count(field(usage, place, name)))), 0)
 
 
-def _count(given: object) -> int:
+def token_count(given: object) -> int:
+    """A count of tokens; some servers send it as text, or with decimals."""
+    if isinstance(given, str) and given.strip().isdecimal() and len(given) < 20:
+        given = int(given)
+    if isinstance(given, float) and given.is_integer():
+        given = int(given)
     return given if type(given) is int and given > 0 else 0

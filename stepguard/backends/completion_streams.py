@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stepguard.backends.base import Request
-from stepguard.backends.chat_completions import counted_tokens, first_choice, text_of_content
+from stepguard.backends.chat_completions import counted_tokens, first_choice, text_of_content, usage_of
 from stepguard.backends.sdk_errors import field
 from stepguard.backends.server_sent_events import BodyParts, ServerEvent
-from stepguard.core.completions import STOPPED_EARLY
+from stepguard.core.completions import CUT, FAILED, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 
@@ -22,6 +22,8 @@ OPTIONS: Final[Mapping[str, object]] = {"stream": True, "stream_options": {"incl
 """The parameters of a request whose reply is streamed, with the count of its tokens at the end."""
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens")
+_STAYS: Final = CUT | FILTERED | FAILED
+"""A reason that no later piece, such as that of the counts, makes a good one."""
 _END_MARK: Final = "[DONE]"
 _LONGEST_WATCHED: Final = 100_000
 """Characters of a reply after which it is no longer asked whether it may be stopped: each time all of it is put
@@ -54,7 +56,7 @@ class CompletionStream:
         self._whole: Mapping[str, Any] | None = None
         self._served: dict[str, object] = {}
         self._pieces = self._length = 0
-        self._done = self._framed = False
+        self._done = self._framed = self._spoken = False
 
     # From where the pieces come
 
@@ -136,10 +138,12 @@ class CompletionStream:
         choice = first_choice(chunk)
         self._usage = _usage_so_far(chunk, choice) or self._usage
         self._error = field(chunk, "error") or field(choice, "error") or self._error
-        self._finish = field(choice, "finish_reason") or self._finish
+        if self._finish is None or plain_reason(str(self._finish)) not in _STAYS:
+            self._finish = field(choice, "finish_reason") or self._finish
         before = self._pieces
         if (whole := field(choice, "message")) is not None:
             self._take_whole(chunk, whole)
+        self._spoken = self._spoken or field(choice, "delta") is not None
         self._take_delta(field(choice, "delta"))
         if self._error is not None or self._fault is not None or self.given_up:
             return True
@@ -215,7 +219,8 @@ class CompletionStream:
         message = {name: "".join(parts) or None for name, parts in self._texts.items()}
         calls = [{"function": _joined(self._tools[index])} for index in sorted(self._tools)]
         whole = {**message, "tool_calls": calls, "function_call": _joined(self._older_call)}
-        choice = {"finish_reason": self._finish, "message": whole, **(self._whole or {})}
+        said = whole if self._spoken else None  # of a server that speaks another protocol nothing is known
+        choice = {"finish_reason": self._finish, "message": said, **(self._whole or {})}
         return {**self._served, "choices": [choice], "usage": self._usage or self._estimate(), "error": self._error}
 
     def usage(self) -> Usage:
@@ -301,9 +306,8 @@ def _http_response(raw: object) -> Any:
 
 def _usage_so_far(chunk: object, choice: object) -> Any:
     """The usage so far, where a piece tells it; llama.cpp does it in its own words (``timings_per_token``)."""
-    for usage in (field(chunk, "usage"), field(choice, "usage"), field(chunk, "x_groq", "usage")):
-        if usage is not None:
-            return usage
+    if (usage := usage_of(chunk, choice)) is not None:
+        return usage
     new, cached, written = (field(chunk, "timings", name) for name in ("prompt_n", "cache_n", "predicted_n"))
     if not isinstance(new, int) or not isinstance(written, int):
         return None

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final
 
+from stepguard.backends.chat_completions import token_count
 from stepguard.backends.sdk_errors import field
 
 _Body = dict[str, Any]
@@ -70,13 +71,13 @@ def _anthropic(raw: object) -> _Body:
     ]
     usage = field(raw, "usage")
     fresh, written, cached = (
-        _count(field(usage, f"{name}input_tokens")) for name in ("", "cache_creation_", "cache_read_")
+        token_count(field(usage, f"{name}input_tokens")) for name in ("", "cache_creation_", "cache_read_")
     )
     finish = field(raw, "stop_reason")
     refusal = None
     if finish == "refusal":
         refusal = _words([field(raw, "stop_details", "explanation")]) or _words(texts) or "no reason is given"
-    counts = _usage(fresh + written + cached, _count(field(usage, "output_tokens")), cached=cached)
+    counts = _usage(fresh + written + cached, token_count(field(usage, "output_tokens")), cached=cached)
     return _chat(raw, _message(_text(texts), thoughts, calls=calls, refusal=refusal), finish, counts)
 
 
@@ -94,10 +95,10 @@ def _gemini(raw: object) -> _Body:
         if (call := field(part, "function_call"))
     ]
     usage = field(raw, "usage_metadata")
-    asked = _count(field(usage, "prompt_token_count")) + _count(field(usage, "tool_use_prompt_token_count"))
-    hidden_tokens = _count(field(usage, "thoughts_token_count"))
-    answered = _count(field(usage, "candidates_token_count")) + hidden_tokens
-    cached = _count(field(usage, "cached_content_token_count"))
+    asked = token_count(field(usage, "prompt_token_count")) + token_count(field(usage, "tool_use_prompt_token_count"))
+    hidden_tokens = token_count(field(usage, "thoughts_token_count"))
+    answered = token_count(field(usage, "candidates_token_count")) + hidden_tokens
+    cached = token_count(field(usage, "cached_content_token_count"))
     finish = _name(field(candidate, "finish_reason"))
     blocked = _name(field(raw, "prompt_feedback", "block_reason"))
     refusal = None
@@ -125,12 +126,12 @@ def _bedrock(raw: object) -> _Body:
     ]
     usage = field(raw, "usage")
     fresh, written, cached = (
-        _count(field(usage, name)) for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
+        token_count(field(usage, name)) for name in ("inputTokens", "cacheWriteInputTokens", "cacheReadInputTokens")
     )
-    counts = _usage(fresh + written + cached, _count(field(usage, "outputTokens")), cached=cached)
+    counts = _usage(fresh + written + cached, token_count(field(usage, "outputTokens")), cached=cached)
     body = _chat(raw, _message(_text(texts), thoughts, calls=calls), field(raw, "stopReason"), counts)
     # boto3 repeats requests by itself, where it is not told otherwise.
-    return {**body, "attempts": 1 + _count(field(raw, "ResponseMetadata", "RetryAttempts"))}
+    return {**body, "attempts": 1 + token_count(field(raw, "ResponseMetadata", "RetryAttempts"))}
 
 
 def _cohere(raw: object) -> _Body:
@@ -152,19 +153,19 @@ def _cohere_first(raw: object) -> _Body:
 def _cohere_usage(raw: object) -> _Body:
     usage = field(raw, "usage") or field(raw, "meta")
     counted = field(usage, "tokens") or field(usage, "billed_units")
-    asked, answered = (_count(field(counted, name)) for name in ("input_tokens", "output_tokens"))
-    return _usage(asked, answered, cached=_count(field(usage, "cached_tokens")))
+    asked, answered = (token_count(field(counted, name)) for name in ("input_tokens", "output_tokens"))
+    return _usage(asked, answered, cached=token_count(field(usage, "cached_tokens")))
 
 
 def _xai(raw: object) -> _Body:
     """A response of xAI's own SDK."""
     calls = [{"function": field(call, "function")} for call in _list(field(raw, "tool_calls"))]
     usage = field(raw, "usage")
-    hidden = _count(field(usage, "reasoning_tokens"))
+    hidden = token_count(field(usage, "reasoning_tokens"))
     counts = _usage(
-        _count(field(usage, "prompt_tokens")),
-        _count(field(usage, "completion_tokens")) + hidden,
-        cached=_count(field(usage, "cached_prompt_text_tokens")),
+        token_count(field(usage, "prompt_tokens")),
+        token_count(field(usage, "completion_tokens")) + hidden,
+        cached=token_count(field(usage, "cached_prompt_text_tokens")),
         hidden=hidden,
     )
     finish = (_name(field(raw, "finish_reason")) or "").removeprefix("REASON_").lower()
@@ -241,13 +242,6 @@ def _list(given: object) -> Sequence[Any]:
     if given is None or isinstance(given, Mapping):
         return () if given is None else (given,)
     return list(given) if isinstance(given, Iterable) else ()
-
-
-def _count(given: object) -> int:
-    """A count of tokens; some SDKs give it as a float."""
-    if isinstance(given, float) and given.is_integer():
-        given = int(given)
-    return given if type(given) is int and given > 0 else 0
 
 
 def _name(given: object) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
-from collections.abc import Iterable, Mapping
-from datetime import UTC
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
@@ -22,10 +24,19 @@ _WORDS = re.compile(
     rf"\b((?:{_SPAN}\s{{0,3}}(?:and\s)?){{1,4}})(?![a-z0-9])",
     re.IGNORECASE,
 )
-_KEY = re.compile(r"(?:retry|wait)(?:after|delay|in)?(?P<unit>ms|milliseconds|s|secs?|seconds)?")
+_BARE_WORDS = re.compile(r"\bretry[- ]after:? ([0-9]{1,6})(?![0-9.]|\s*\w)", re.IGNORECASE)
+_KEY = re.compile(
+    r"(?:(?:retry|wait|cooldown)(?:after|delay|in|at|time)?|resets?(?:at|in)|estimatedtime)"
+    r"(?P<unit>ms|milliseconds|s|secs?|seconds)?"
+)
 _LETTERS = re.compile(r"[^a-z]")  # Retry-After, retryAfter and retry_after are one name
-_DEEPEST: Final = 6  # with the next, so that a hostile body costs little
+_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+_POLICY = re.compile(r"\br=0\b[^,]*\bt=([0-9]{1,9})")
+_FIRST_MOMENT: Final = 1e9
+"""From here on a number of seconds is a moment since 1970, and a thousand times that one in milliseconds."""
+_DEEPEST: Final = 8  # with the next, so that a hostile body costs little
 _MOST_NODES: Final = 500
+_LONGEST_TEXT: Final = 20_000
 
 
 def asked_delay(headers: Mapping[str, Any], body: object, words: str = "") -> float | None:
@@ -36,8 +47,8 @@ def asked_delay(headers: Mapping[str, Any], body: object, words: str = "") -> fl
         body: the body of its error, as JSON data: ``{"retryDelay": "3s"}`` at any place of it counts.
         words: the words of the error: "try again in 1.2s".
     """
-    for found in (_in_headers(headers), _in_body(body), _in_words(words[:2000])):  # the surest first
-        if found is not None:
+    for found in (_in_headers(headers), _in_body(body), _in_words(words[:2000]), _until_reset(headers)):
+        if found is not None:  # the surest comes first
             return found
     return None
 
@@ -47,22 +58,66 @@ def _in_headers(headers: Mapping[str, Any]) -> float | None:
         text = headers.get(name)
         if not isinstance(text, str):
             continue
-        try:
-            seconds: float | None = max(float(part) for part in text.split(",")) * unit  # proxies add a second one
-        except ValueError:
-            seconds = _span(text) if _SPANS.fullmatch(text) else _until(text)
-        if seconds is not None and math.isfinite(seconds):
-            return max(seconds, 0.0)
+        parts = [part.strip() for part in text.split(",")]  # proxies add a second one
+        given = parts if all(map(_NUMBER.fullmatch, parts)) else [text]
+        if seconds := [each for each in (_seconds(part, unit) for part in given) if each is not None]:
+            return max(seconds)
     return None
+
+
+def _until_reset(fields: Mapping[str, Any]) -> float | None:
+    """The seconds until the limits that are used up begin anew: the longest of ``x-ratelimit-reset-tokens`` ..."""
+    try:
+        named = {str(name).lower(): value for name, value in fields.items()}
+    except AttributeError:
+        return None
+    waits = [_seconds(found[1], 1.0) for found in _POLICY.finditer(str(named.get("ratelimit", ""))[:500])]
+    for name, value in named.items():
+        if "ratelimit" in name and "reset" in name and str(named.get(name.replace("reset", "remaining"))) == "0":
+            waits.append(_seconds(value, 1.0))
+    return max((wait for wait in waits if wait is not None), default=None)
+
+
+def _seconds(given: object, unit: float) -> float | None:
+    """The seconds that a value means: a number, a span (``3.5s``), a moment or a Duration of protocol buffers."""
+    if isinstance(given, Mapping):
+        parts = [given.get("seconds", 0), given.get("nanos", 0)]
+        if given.keys().isdisjoint(("seconds", "nanos")) or not all(type(part) in (int, float) for part in parts):
+            return None
+        return _plain(lambda: parts[0] + parts[1] / 1e9)
+    if isinstance(given, str):
+        text = given.strip()
+        if _SPANS.fullmatch(text):
+            return _span(text)
+        if not _NUMBER.fullmatch(text):
+            return _until(text)
+        given = float(text)
+    if type(given) not in (int, float):
+        return None
+    return _plain(lambda: _after_now(float(given)) if given >= _FIRST_MOMENT else float(given) * unit)  # type: ignore[arg-type, operator]
+
+
+def _plain(compute: Callable[[], float]) -> float | None:
+    try:
+        seconds = compute()
+    except OverflowError:
+        return None
+    return max(seconds, 0.0) if math.isfinite(seconds) else None
+
+
+def _after_now(moment: float) -> float:
+    return (moment / 1000 if moment >= 1000 * _FIRST_MOMENT else moment) - time.time()
 
 
 def _until(text: str) -> float | None:
     """The seconds to a date, against this machine's clock."""
-    try:
-        date = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    return (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time()
+    for read in (parsedate_to_datetime, datetime.fromisoformat):
+        try:
+            date = read(text)
+        except ValueError:
+            continue
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time())
+    return None
 
 
 def _in_body(body: object) -> float | None:
@@ -77,35 +132,34 @@ def _in_body(body: object) -> float | None:
                 seconds = _labelled_delay(str(name), value)
                 if seconds is not None:
                     return seconds
+            if (seconds := _until_reset(node)) is not None:  # headers that a gateway quotes
+                return seconds
             inside = node.values()
         elif isinstance(node, list):
             inside = node
+        elif isinstance(node, str):  # the body of another error
+            with suppress(ValueError, RecursionError):
+                inside = (json.loads(node),)
         if depth < _DEEPEST:
-            waiting += [(each, depth + 1) for each in inside if isinstance(each, Mapping | list)]
+            waiting += [(each, depth + 1) for each in inside if isinstance(each, Mapping | list) or _is_object(each)]
     return None
+
+
+def _is_object(given: object) -> bool:
+    return isinstance(given, str) and given.startswith(("{", "[")) and len(given) < _LONGEST_TEXT
 
 
 def _labelled_delay(name: str, value: object) -> float | None:
     key = _KEY.fullmatch(_LETTERS.sub("", name.lower())) if len(name) < 40 else None
-    if key is None or isinstance(value, bool):
+    if key is None or (isinstance(value, int | float) and value < 0):
         return None
-    if isinstance(value, str) and _SPANS.fullmatch(value):
-        return _span(value)
-    try:
-        if isinstance(value, Mapping):  # a Duration of protocol buffers
-            parts = [value.get("seconds", 0), value.get("nanos", 0)]
-            if not all(isinstance(part, int | float) and not isinstance(part, bool) for part in parts):
-                return None
-            value = parts[0] + parts[1] / 1e9  # nanoseconds
-        seconds = float(value) * (0.001 if (key["unit"] or "").startswith("m") else 1.0)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return seconds if math.isfinite(seconds) and seconds >= 0 else None
+    return _seconds(value, 0.001 if (key["unit"] or "").startswith("m") else 1.0)
 
 
 def _in_words(words: str) -> float | None:
-    found = _WORDS.search(words)
-    return None if found is None else _span(found[1])
+    if (found := _WORDS.search(words)) is not None:
+        return _span(found[1])
+    return None if (bare := _BARE_WORDS.search(words)) is None else float(bare[1])
 
 
 def _span(text: str) -> float:

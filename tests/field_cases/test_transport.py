@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import formatdate
 from typing import Any
 
 import pytest
@@ -14,6 +17,8 @@ from harness import DRIVERS
 from tables import all_rows
 
 from stepguard import Budget, Guard, Procedure, Result, RetryPolicy
+from stepguard.backends.chat_completions import read_completion
+from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.retry_delays import asked_delay
 from stepguard.core.usage import Usage
@@ -123,6 +128,27 @@ def test_a_refusal_costs_nothing(chat_server: ChatServer, status: int) -> None:
     assert result.usage == Usage(calls=1)
 
 
+@all_rows(
+    "usage",
+    [
+        *({"prompt_tokens": "500", "completion_tokens": "900"}, {"prompt_tokens": 500.0, "completion_tokens": 900.0}),
+        *([USED], {"input_tokens": 500, "output_tokens": 900}, {"completion_tokens": 900, "total_tokens": 1400}),
+    ],
+)
+def test_tokens_are_counted_in_whatever_form_they_are_sent(usage: object) -> None:
+    """R01: counts as text, with decimals and in a list are counts; zeros behind them are none."""
+    counted = read_completion(body(content=GOOD, usage=usage), str, asked=40).usage
+    assert (counted.input_tokens, counted.output_tokens) == (500, 900)
+    stream = CompletionStream(_request())
+    for each in (
+        *pieces({"content": GOOD})[:2],
+        {"choices": [], "usage": usage},
+        {"choices": [], "usage": {"total": 0}},
+    ):
+        stream.take(each)
+    assert stream.usage() == Usage(1, 500, 900)
+
+
 # R02, R03, R09: one reader for plain and streamed replies
 
 TOOL_STREAMS: list[tuple[str, Sequence[dict[str, Any]]]] = [
@@ -216,6 +242,49 @@ def test_a_legacy_call_beside_the_content(
     assert run(guard_at(chat_server, stop_early=streamed, repair=0), driver).status == status
 
 
+@all_rows(
+    "choices, text",
+    [
+        ([{"index": "1", "message": {"content": OTHER}}, {"index": "0", "message": {"content": GOOD}}], GOOD),
+        ([{"index": 1, "message": {"content": GOOD}}], GOOD),
+        ([{"index": 0, "message": {"content": [{"text": GOOD[:9]}, {"type": "text", "text": GOOD[9:]}]}}], GOOD),
+        ([{"index": 0, "message": {"content": GOOD, "refusal": {"reason": "policy"}}}], None),
+    ],
+)
+def test_choices_and_parts_in_odd_shapes(choices: list[dict[str, Any]], text: str | None) -> None:
+    """R03: the first choice is told by its number however that is written; a refusal is one in whatever form."""
+    completion = read_completion({"choices": choices, "usage": USED}, str, asked=40)
+    assert completion.text == GOOD
+    assert (completion.refusal is None) is (text is not None)
+
+
+@pytest.mark.parametrize("reason", ["length", "content_filter", "error", "MAX_TOKENS"])
+def test_a_bad_reason_is_not_made_good_by_a_later_piece(reason: str) -> None:
+    """R04: the piece that counts the tokens often says "stop" once more."""
+    stream = CompletionStream(_request())
+    events = pieces({"content": GOOD}, finish=reason)
+    for each in (*events[:2], {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": USED}):
+        stream.take(each)
+    assert stream.body()["choices"][0]["finish_reason"] == reason
+
+
+@DRIVERS
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(events=[{"choices": [{"index": 0, "text": GOOD, "finish_reason": "stop"}], "usage": USED}, "[DONE]"]),
+        Reply({"choices": [{"index": 0, "message": [{"content": GOOD}], "finish_reason": "stop"}], "usage": USED}),
+    ],
+    ids=["R04-another-protocol", "R04-message-as-list"],
+)
+def test_a_body_without_a_message_is_the_servers_fault(chat_server: ChatServer, driver: str, reply: Reply) -> None:
+    """It is not held against the model as an empty reply, and what it cost is counted."""
+    chat_server.play(reply)
+    retry = RetryPolicy(retries=0)
+    result = run(guard_at(chat_server, stop_early=reply.events is not None, retry=retry), driver)
+    assert (result.status, result.usage, result.attempts[0].deviations) == ("failed", Usage(1, 500, 900), ())
+
+
 # R04, R06: a failure of the server is not the model's
 
 FAILURES: list[tuple[str, dict[str, Any]]] = [
@@ -281,6 +350,14 @@ DELAYS: list[tuple[dict[str, str], object, str, float | None]] = [
     ({}, None, "limit resets in 2 minutes and 5 seconds", 125.0),
     ({"retry-after-ms": "1500"}, {"retryDelay": "9s"}, "try again in 8s", 1.5),
     ({"retry-after": "2m30s"}, None, "", 150.0),
+    ({}, {"error": {"metadata": {"raw": '{"error": {"details": [{"retryDelay": "3s"}]}}'}}}, "", 3.0),
+    *(({}, {name: 3}, "", 3.0) for name in ("retry_after_s", "waitTime", "estimated_time", "cooldown_seconds")),
+    ({}, None, "Retry-After: 5", 5.0),
+    ({"x-ratelimit-reset-requests": "2s", "x-ratelimit-remaining-requests": "0"}, None, "", 2.0),
+    ({"x-ratelimit-reset-tokens": "6m0s", "x-ratelimit-remaining-tokens": "12"}, None, "", None),
+    ({"ratelimit": '"default";r=0;t=7'}, None, "", 7.0),
+    ({}, {"retry": {"after": 3}}, "", None),
+    ({"retry-after": "3, 5"}, None, "", 5.0),
     ({}, None, "try again in 3 attempts", None),
     ({}, None, "the limit is 30 requests in 60s", None),
     ({}, None, "You used 3 s of audio; try again later", None),
@@ -295,6 +372,19 @@ DELAYS: list[tuple[dict[str, str], object, str, float | None]] = [
 def test_the_wait_that_is_asked_for(headers: dict[str, str], given: object, words: str, seconds: float | None) -> None:
     """R05: it is read from the headers, from any place of the body, and from the words of the error; never guessed."""
     assert asked_delay(headers, given, words) == pytest.approx(seconds)
+
+
+@all_rows("seconds", [30.0, 3000.0])
+def test_a_moment_to_wait_for_is_read_in_every_place_and_form(seconds: float) -> None:
+    """R05: dates and seconds since 1970, in headers, in the body and in headers that a gateway quotes in it."""
+    then = time.time() + seconds
+    for moment in (formatdate(then, usegmt=True), datetime.fromtimestamp(then, UTC).isoformat(), str(int(then))):
+        quoted = {"X-RateLimit-Reset": moment, "X-RateLimit-Remaining": "0"}
+        places: list[tuple[dict[str, str], object]] = [({"retry-after": moment}, None), ({}, {"reset_at": moment})]
+        places += [({name.lower(): text for name, text in quoted.items()}, None), ({}, {"error": {"headers": quoted}})]
+        for headers, given in places:
+            assert asked_delay(headers, given) == pytest.approx(seconds, abs=20)
+    assert asked_delay({}, {"resets_at": int(then * 1000)}) == pytest.approx(seconds, abs=20)
 
 
 @DRIVERS
