@@ -20,6 +20,7 @@ from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn
 from stepguard.repair.rungs import Rung
 from stepguard.replies.formats import ReplyFormat
+from stepguard.replies.partial import is_looping
 
 _TOKENS_PER_STEP: Final = 96
 _TIMES_OF_LIST: Final = 6
@@ -78,7 +79,7 @@ class Asker:
         else:
             messages = self._prompter.messages(steps, values, before=before)
         cap = 64 + sum(map(_most_tokens, steps)) + (_TOKENS_OF_DRAFT if rung.draft else 0)
-        self._usual = max(self._usual, cap)
+        self._usual = max(self._usual, 0 if rung.draft else cap)
         request = Request(
             messages=messages,
             steps=steps,
@@ -93,14 +94,14 @@ class Asker:
         return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 
     def stop(self, flight: Flight, *, independent: bool) -> Callable[[str], bool] | None:
-        """What stops the reply of a flight where a step in it is wrong; made anew for each time it is asked.
+        """What stops the reply of a flight where a step in it is wrong, or a draft that loops; made anew for each time.
 
         `independent`: whether claims behind a wrong one are judged that do not rest on it.
         """
         request = flight.request
+        if self._stop_early and flight.drafting:
+            return is_looping
         if not self._stop_early or request is None or len(request.steps) < 2 or flight.stand_in is not None:
-            return None
-        if flight.drafting:
             return None
         return WrongStepWatch(request.steps, request.values, self._reply_format, independent=independent)
 

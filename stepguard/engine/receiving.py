@@ -97,6 +97,7 @@ class Receiver:
         """Working in free text has come: ask for the reply that is made from it."""
         text = read_draft(reply.completion)
         if isinstance(text, Deviation):
+            reply = replace(reply, runaway=text.kind == "truncated")  # free text has no length that it needs
             rejection = Rejection(flight.first, replace(text, step=flight.first.step))
             self._landing.close(Committing(flight, reply, rejection=rejection), now)
             return

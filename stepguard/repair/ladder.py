@@ -49,9 +49,9 @@ DEFAULT_RUNGS: Final[tuple[Rung, ...]] = (
     Draft(),
     Split(temperature=0.8),
     Split(way="whole_numbers"),
-    Split(way="places"),
-    Split(temperature=0.8, way="whole_compensation", times=2),
-    Split(way="whole_compensation", wording="question"),
+    Split(way="thousands"),
+    Split(temperature=0.8, way="thousands", times=2),
+    Split(way="thousands", wording="question"),
 )
 """The order follows from what cured steps that a real model had failed on (``benchmarks/results``, 117 steps).
 

@@ -55,7 +55,7 @@ class Failures:
             another. It is counted against the step that led it.
         echoes: how often in a row, the last failure included, the same reply came in which no claim could be read,
             but for white space; 0 where one could.
-        runaways: how many replies ran on and on at this step; once one has, any that is cut off there counts.
+        runaways: how many replies ran on and on at this step; once one has, all that were cut off there count.
         isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
         useless: the names of rungs that seldom cured steps of its kind; see `stepguard.core.profile`.
         passed: other models that did not answer in this run, or that stand in for its own by now.
@@ -325,7 +325,9 @@ class Repairs:
         failures.echoes = failures.echoes + 1 if again else int(reply is not None)
         book.unread = reply
         if deviation.kind == "truncated" and not rung.independent:
-            failures.runaways += runaway or failures.runaways > 0
+            own = zip(failures.kinds, failures.rungs, strict=True)
+            cut = sum(kind == "truncated" and not each.independent for kind, each in own)
+            failures.runaways = cut if runaway or failures.runaways else 0
         failures.last_wrong = None if wrong is None else " ".join(wrong.split())
         if failures.last_wrong is not None:
             failures.wrong.append(failures.last_wrong)

@@ -81,9 +81,9 @@ class StandIn:
         return timedelta(days=days) if self.since is None else self.since + timedelta(days=days - 1)
 
 
-def part_names(*used: str) -> Iterator[str]:
+def part_names(*used: str, prefix: str = "p") -> Iterator[str]:
     """Names for what is asked in the place of a step, none of which is used."""
-    return (name for number in count(1) if (name := f"p{number}") not in used)
+    return (name for number in count(1) if (name := f"{prefix}{number}") not in used)
 
 
 def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> StandIn | None:

@@ -30,8 +30,8 @@ class SmallSteps:
         used_names: names that no small step may have.
         values: what the expression reads.
         fine: whether products in it are taken apart by digits, too.
-        finest: whether sums in it are as well.
-        turned: in which order (`product_of`); of sums, by way of the number rounded up.
+        turned: in which order; see `product_of`.
+        prefix: what their names begin with.
     """
 
     def __init__(
@@ -40,14 +40,13 @@ class SmallSteps:
         values: Mapping[str, Value],
         *,
         fine: bool = False,
-        finest: bool = False,
         turned: bool = False,
+        prefix: str = "p",
     ) -> None:
         self.steps: list[Step] = []
         self._fine = fine
-        self._finest = finest
         self._turned = turned
-        self._names = part_names(*used_names)
+        self._names = part_names(*used_names, prefix=prefix)
         self._values = values
         self._results: dict[str, Value] = {}
 
@@ -102,28 +101,11 @@ class SmallSteps:
         return self._step(self.last_operation(tree)) if number is None else Number(number)
 
     def _step(self, written: Expression) -> Name:
-        return self.named(self.taken_apart(written))
-
-    def taken_apart(self, written: Expression) -> Expression:
-        """One operation by the digits of its numbers; as it is where there is no finer way."""
         match written:
             case Chain((Number(left), Number(right)), ("*",)) if self._fine and min(left, right) >= 0:
-                least_first = self._finest and self._turned
-                return product_of(left, right, self, turned=self._turned, least_first=least_first) or written
-            case Chain((Number() as number, Name() as term), ("+",)) if self._finest:
-                return self.taken_apart(Chain((term, number), ("+",)))
-            case Chain((term, Number(number)), (("+" | "-") as sign,)) if self._finest and number > 0:
-                return self.in_pieces(term, self._pieces(sign, number)) or written
+                return self.named(product_of(left, right, self, turned=self._turned) or written)
             case _:
-                return written
-
-    def _pieces(self, sign: str, number: Exact) -> list[tuple[str, Exact]]:
-        pieces = list(digits_of(number))
-        if not self._turned or len(pieces) < 2:
-            return [(sign, piece) for piece in pieces]
-        up = next(rounded_up(number))
-        back = "-" if sign == "+" else "+"
-        return [(sign, up), *((back, piece) for piece in digits_of(exact(up - Fraction(number))))]
+                return self.named(written)
 
     def in_pieces(self, term: Expression, pieces: Sequence[tuple[str, Exact]]) -> Chain | None:
         """What is added and taken off in pieces; None where there are no two, or one would be the result."""
@@ -207,9 +189,7 @@ def _comes_out(value: Exact | bool | str) -> bool:
     return rest == 1
 
 
-def product_of(
-    left: Exact, right: Exact, parts: SmallSteps, *, turned: bool, least_first: bool = False
-) -> Expression | None:
+def product_of(left: Exact, right: Exact, parts: SmallSteps, *, turned: bool) -> Expression | None:
     """One number times each digit of the other, added up; `turned`: the digit first, of numbers with decimals the last.
 
     Small models round away what has more places than the sum that it is added to, or add it in the wrong place.
@@ -219,7 +199,7 @@ def product_of(
     pieces = list(digits_of(factor))
     if len(pieces) < 2 or len(pieces) * 2 > MAX_PARTS or left * right in pieces:
         return None
-    if least_first or (turned and any(Fraction(piece * other).denominator > 1 for piece in pieces)):
+    if turned and any(Fraction(piece * other).denominator > 1 for piece in pieces):
         pieces.reverse()
     pairs = [(piece, other) if turned else (other, piece) for piece in pieces]
     return parts.sum_of([parts.add(Number(one), "*", Number(two)) for one, two in pairs])

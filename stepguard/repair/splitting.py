@@ -21,7 +21,7 @@ from stepguard.repair.rewriting import StandIn, leaves_of, rewrite, stand_in
 from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps, digits_of, place_of, product_of, rounded_up
 from stepguard.repair.whole_numbers import split_whole
 
-Way = Literal["digits", "round_numbers", "compensation", "whole_numbers", "places", "whole_compensation"]
+Way = Literal["digits", "round_numbers", "compensation", "whole_numbers", "thousands"]
 """How two numbers are taken apart:
 
 * ``digits``: the second number of a sum a digit at a time; ``187 + 24`` as ``187 + 20`` and ``207 + 4``;
@@ -30,9 +30,8 @@ Way = Literal["digits", "round_numbers", "compensation", "whole_numbers", "place
 * ``compensation``: a number is rounded up, and what that is too much is put back; ``204 + 94`` as ``204 + 100`` and
   ``304 - 6``, ``261 - 179`` as ``261 - 200`` and ``61 + 21``, ``7 * 19`` as ``7 * 20``, ``7 * 1`` and ``140 - 7``;
 * ``whole_numbers``: without decimal places; ``239.92 - 4.95`` as ``23992 - 495`` (`stepguard.repair.whole_numbers`);
-* ``places``: so, and the numbers of every operation a digit at a time;
-* ``whole_compensation``: so, but what is added or taken off is rounded up, and what that is too much put back; products
-  from the last digit.
+* ``thousands``: so, and what stands before the last three digits by itself; ``52658 - 3000`` as ``52 - 3``,
+  ``49 * 1000`` and ``49000 + 658``.
 
 Of several operations ``round_numbers`` and ``compensation`` take the numbers of products apart; the latter also rounds
 the number up that the last one adds or takes off, and multiplies by its digits. Where the value has to be rounded, that
@@ -55,8 +54,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         way: see `Way`. Of two numbers that are multiplied one is taken a digit at a time: the other stands first with
             ``digits``, second with ``round_numbers``.
     """
-    if way in ("whole_numbers", "places", "whole_compensation"):
-        return split_whole(step, values, by_places=way != "whole_numbers", turned=way == "whole_compensation")
+    if way in ("whole_numbers", "thousands"):
+        return split_whole(step, values, parted=way == "thousands")
     tree = step.expression or step.exact
     joined = isinstance(tree, Logic | Not)
     if step.expression is None and not joined:

@@ -1,14 +1,15 @@
-"""Formulas without decimal places: the same digits as whole numbers, in whose value code puts the point back.
+"""Formulas without decimal places, and long numbers in two: what stands before their last three digits, and these.
 
 Small models find ``184170 + 49`` where they write ``184.17 + 0.049 = 184.22``: they round where nothing says so, and
-add in the wrong place. What is asked is multiplied by a power of ten; a rounding is asked afterwards, of the exact
-value.
+add in the wrong place. What is asked is multiplied by a power of ten, and code puts the point back; a rounding is asked
+afterwards, of the exact value. They write ``52658 - 3000 = 52358``, and find ``52 - 3 = 49``, ``49 * 1000 = 49000`` and
+``49000 + 658``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Final, cast
 
@@ -23,6 +24,11 @@ from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps
 
 _MOST_PLACES: Final = 12
 """Numbers of more decimal places are none that people calculate with."""
+_TOO_LONG: Final = 10**12
+"""What stands before the last three digits of a longer number is no shorter to speak of."""
+
+_SHORT: Final = 10_000
+"""Sums of smaller numbers are not parted again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,14 +38,18 @@ class WholeNumbers(StandIn):
     Attributes:
         scale: what its value is multiplied by.
         rounding: the step itself, where its value is rounded: it is asked when the exact value is known.
+        parted: whether a sum of long numbers in it that was not right either is parted, too, once they are known.
     """
 
     scale: int
     rounding: Step | None = None
+    parted: bool = False
 
     def behind(self, values: Mapping[str, Value]) -> tuple[Step, ...]:
         """See `StandIn.behind`."""
         unknown = StandIn.behind(self, values)
+        if self.parted and 0 < len(unknown) < len(self.steps):  # what stands before the first of them was right
+            return (*_sum_in_thousands(unknown[0], values), *unknown[1:])
         if unknown or self.rounding is None or self.rounding.id in values:
             return unknown
         return (Step(self.rounding.id, Number(self._with_point(values)), type=self.rounding.type),)
@@ -53,15 +63,13 @@ class WholeNumbers(StandIn):
         return exact(-value if self.negated else value)
 
 
-def split_whole(step: Step, values: Mapping[str, Value], *, by_places: bool, turned: bool = False) -> StandIn | None:
+def split_whole(step: Step, values: Mapping[str, Value], *, parted: bool) -> StandIn | None:
     """A formula of sums and products in whole numbers, one operation each; None where there is nothing to gain.
 
     Args:
         step: the step.
         values: what it reads.
-        by_places: the numbers of each operation a digit at a time, too; of a formula of whole numbers as well, where
-            it has more than one.
-        turned: products from the last digit, and sums by way of the number rounded up.
+        parted: its numbers in two, too, and its products by digits; of a formula of whole numbers as well.
     """
     simpler = rewrite(step, values)
     tree = step.expression if simpler is None else simpler.steps[-1].expression
@@ -69,13 +77,12 @@ def split_whole(step: Step, values: Mapping[str, Value], *, by_places: bool, tur
         return None
     try:
         decimals = _decimals(tree, values)
+        if not decimals and not parted:
+            return None
         whole = _whole(tree, values, decimals)
         result = evaluate(whole, {})
-        parts = SmallSteps((step.id, *step.reads), {}, fine=by_places, finest=by_places, turned=turned)
-        last = parts.last_operation(whole)
-        if not decimals and not (by_places and parts.steps):
-            return None
-        parts.named(parts.taken_apart(last))
+        parts = SmallSteps((step.id, *step.reads), {}, fine=parted)
+        parts.named(_in_thousands(whole, parts) if parted else parts.last_operation(whole))
     except (EvaluationError, NoParts):
         return None
     held = {number for each in parts.steps for number in _numbers_in(cast(Expression, each.expression))}
@@ -87,7 +94,95 @@ def split_whole(step: Step, values: Mapping[str, Value], *, by_places: bool, tur
         negated=simpler is not None and simpler.negated,
         scale=10**decimals,
         rounding=step if places is not None and (value * 10**places).denominator > 1 else None,
+        parted=parted,
     )
+
+
+def _in_thousands(tree: Expression, parts: SmallSteps) -> Expression:
+    """The last operation of a formula whose long numbers are parted in two, each half worked out by itself.
+
+    What is taken off is rounded up, and what that is too much put back to the other half, so that nothing is borrowed:
+    ``52258 - 2450`` is ``52 - 3`` thousands and ``258 + 550``. So no half hangs on how a small step comes out.
+    """
+    terms = sorted((term for term in _terms_of(tree) if term.number), key=lambda term: term.taken_off)
+    longest = max((term.number for term in terms), default=0)
+    if not 10 <= longest < _TOO_LONG or (len(terms) == 1 and not terms[0].factors):
+        raise NoParts
+    scale = 10 ** min(3, (len(str(longest)) + 1) // 2)
+    halves = [divmod(-term.number if term.taken_off else term.number, scale) for term in terms]
+    front = [replace(term, number=abs(above)) for term, (above, _) in zip(terms, halves, strict=True)]
+    behind = [replace(term, number=below, taken_off=False) for term, (_, below) in zip(terms, halves, strict=True)]
+    above, below = _sum_of(front, parts), _sum_of(behind, parts)
+    if above is None:
+        raise NoParts
+    whole = Chain((above, Number(scale)), ("*",))
+    return whole if below is None else Chain((parts.named(whole), below), ("+",))
+
+
+def _sum_in_thousands(step: Step, values: Mapping[str, Value]) -> tuple[Step, ...]:
+    """A small step that adds long numbers, as further ones that are not known yet; itself where it has none."""
+    tree = step.expression
+    if not isinstance(tree, Chain) or not tree.additive:
+        return (step,)
+    try:
+        whole = _whole(tree, values, 0)
+        parts = SmallSteps((), {}, prefix=f"{step.id}_")
+        last = Step(step.id, _in_thousands(whole, parts))
+    except (EvaluationError, NoParts):
+        return (step,)
+    held = {number for each in (*parts.steps, last) for number in _numbers_in(cast(Expression, each.expression))}
+    if max(_numbers_in(whole)) < _SHORT or evaluate(whole, {}) in held:
+        return (step,)
+    return (*(each for each in parts.steps if each.id not in values), last)
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """A term of a sum: a whole number, which may be parted, times whatever `factors` are."""
+
+    number: int
+    taken_off: bool
+    factors: tuple[Expression, ...] = ()
+
+
+def _terms_of(tree: Expression, *, taken_off: bool = False) -> list[_Term]:
+    """The terms of a formula of whole numbers; of a product the longest number is the one that is parted."""
+    match tree:
+        case Number(value):
+            return [_Term(abs(int(value)), taken_off != (value < 0))]
+        case Negate(operand):
+            return _terms_of(operand, taken_off=not taken_off)
+        case Chain(operands, operators) if tree.additive:
+            signs = (taken_off, *(taken_off != (operator == "-") for operator in operators))
+            pairs = zip(operands, signs, strict=True)
+            return [term for operand, sign in pairs for term in _terms_of(operand, taken_off=sign)]
+    operands = cast(Chain, tree).operands
+    numbers = [operand for operand in operands if isinstance(operand, Number)]
+    if not numbers:
+        raise NoParts
+    longest = max(numbers, key=lambda number: abs(Fraction(number.value)))
+    at = operands.index(longest)
+    (term,) = _terms_of(longest, taken_off=taken_off)
+    return [replace(term, factors=(*operands[:at], *operands[at + 1 :]))]
+
+
+def _sum_of(terms: list[_Term], parts: SmallSteps) -> Expression | None:
+    """What terms come to, the first operations as small steps; None where nothing is left of them."""
+    kept = [term for term in terms if term.number]
+    if not kept:
+        return None
+    if kept[0].taken_off:
+        raise NoParts
+    written = [
+        Chain((*term.factors, Number(term.number)), ("*",) * len(term.factors)) if term.factors else Number(term.number)
+        for term in kept
+    ]
+    if len(kept) == 1:
+        return parts.number_on(written[0])
+    total = Chain(tuple(written), tuple("-" if term.taken_off else "+" for term in kept[1:]))
+    if Fraction(cast(Fraction, evaluate(total, {}))) < 0:
+        raise NoParts
+    return parts.named(parts.last_operation(total))
 
 
 def _numbers_in(tree: Expression) -> set[Exact]:

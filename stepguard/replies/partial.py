@@ -115,10 +115,10 @@ def is_runaway(text: str, step: Step, values: Mapping[str, Value]) -> bool:
         numbers = sum(len(show_value(values[name])) if name in values else _PER_VALUE for name in step.reads)
         return len(text) > _EQUATION + _TIMES_FORMULA * (len(step.formula or "") + numbers)
     short = step.type.kind != "text" and not step.type.structured
-    return (short and len(text) > _WORDS) or _is_looping(text)
+    return (short and len(text) > _WORDS) or is_looping(text)
 
 
-def _is_looping(text: str) -> bool:
+def is_looping(text: str) -> bool:
     """Whether a text ends in the same few words, or blanks, again and again."""
     if len(text) < _TAIL:
         return False

@@ -138,7 +138,7 @@ def read_draft(completion: Completion) -> str | Deviation:
     if finish in FILTERED:
         return Deviation("refused", None, "the provider's content filter stopped the working")
     text = without_thinking(completion.text or "")
-    if finish in CUT or isinstance(text, Unclosed):
+    if finish in CUT or completion.finish_reason == STOPPED_EARLY or isinstance(text, Unclosed):
         return Deviation("truncated", None, "the working was cut off")
     text = text.replace("\0", "\n").strip()
     return text or Deviation("empty", None, "there is no working")

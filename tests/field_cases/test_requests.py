@@ -15,7 +15,7 @@ from stepguard.backends import Completion, Request, ToolCall
 from stepguard.core.verdicts import Claim
 from stepguard.language.values import Value
 from stepguard.repair.policy import Failures
-from stepguard.repair.rungs import FIRST, Resample, Rung, Split, another_model, person
+from stepguard.repair.rungs import FIRST, Draft, Resample, Rung, Split, another_model, person
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 PAIR = Procedure.parse("inputs: x, y\nt1 = x * y\nt2 = t1 + 5")
@@ -168,6 +168,52 @@ def test_steps_in_words_may_be_rambled_at_as_well() -> None:
     steps = [Step(f"t{n}", instruction="How many?", type="integer", checks=[lambda s, v, c: True]) for n in range(1, 6)]
     model = Rambling(RAMBLES["R16-loop"], opening='{"t1": {"work": "')
     result = Guard(model).run(Procedure(steps))
+    assert (result.status, result.usage.output_tokens < 1_000) == ("abstained", True)
+
+
+class DraftRambling(Rambling):
+    """Short and wrong where it is asked for a form, and writes on and on where it works freely."""
+
+    def complete(self, request: Request) -> Completion:
+        if request.reply_format is None:
+            return super().complete(request)
+        text = json.dumps({step.id: f"{self.written} + 1 = {self.written + 2}" for step in request.steps})
+        self.written += len(text) // 3
+        return Completion(text, usage=Usage(calls=1, output_tokens=len(text) // 3))
+
+
+FREELY: list[Procedure] = [
+    Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 + 2"),
+    Procedure.parse("inputs: x\nt1: boolean = x > 3"),
+    Procedure([Step("t1", instruction="How many?", type="integer", checks=[lambda s, v, c: False])]),
+]
+
+
+@pytest.mark.parametrize("words", RAMBLES.values(), ids=RAMBLES)
+@pytest.mark.parametrize("procedure", FREELY)
+def test_working_that_runs_on_is_asked_for_once(procedure: Procedure, words: Callable[[int], str]) -> None:
+    """Its cap is not raised, and no further draft of that step is asked for: with all rungs less than 1,000 tokens."""
+    for ladder in (Ladder(), Ladder([Draft(), Resample(), Draft(temperature=0.5)])):
+        model = DraftRambling(words, opening="")
+        result = Guard(model, repair=ladder).run(procedure, {"x": 52658} if procedure.inputs else {})
+        assert (result.status, len(model.caps)) == ("abstained", 1)
+        assert result.usage.output_tokens == model.written < 1_000
+
+
+def test_working_that_loops_is_ended_while_it_streams() -> None:
+    """Where the backend can stop, long before its cap; and it is no ground for a reply."""
+    model = DraftRambling(RAMBLES["R16-loop"], opening="")
+    result = Guard(model, repair=Ladder([Draft()]), stop_early=True).run(FREELY[0], {"x": 1})
+    assert result.status == "abstained"
+    assert 2 * model.written < model.caps[0]
+    assert [each.kind for each in result.attempts[-1].deviations] == ["truncated"]
+
+
+def test_words_that_run_on_are_recognised_at_one_step_alone() -> None:
+    """What was cut off before counts as well, once it is clear that more room is only filled."""
+    step = Step("t1", instruction="How many?", type="integer", checks=[lambda step, values, claim: True])
+    model = Rambling(RAMBLES["R16-words"], opening='{"t1": {"work": "')
+    result = Guard(model).run(Procedure([step]))
     assert (result.status, result.usage.output_tokens < 1_000) == ("abstained", True)
 
 

@@ -19,43 +19,63 @@ from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once
 
-PRODUCTS = ["7 * 20000", "7 * 6000", "7 * 300", "7 * 10", "7 * 7"]
-LEAST = ["7 * 7", "10 * 7", "300 * 7", "6000 * 7", "20000 * 7"]
-ADDED = ["p1 + p2", "p6 + p3", "p7 + p4", "p8 + p5"]
 DOLLARS = {"x": "263.17", "y": "0.7", "z": "4.95"}
 NUMBERS = {"x": "18", "y": "35", "z": "12"}
-BEHIND = ["p4 + 6000", "p5 + 300", "p6 + 10", "p7 + 7"]
-FIVE = (10000, 2000, 300, 40, 5)
+LONG = {"x": "52658", "y": "3000", "z": "2450"}
+TOTAL = ["317 + 70", "p1 + 495", "26 * 1000", "p3 + p2"]
+IN_TURN = ["26 + 26", "p1 + 26", "p2 + 26", "317 + 317", "p4 + 317", "p5 + 317", "p6 + 495", "p3 * 1000", "p8 + p7"]
+FRONT = ["7 * 20", "7 * 6", "p1 + p2", "p3 - 5"]
+BEHIND = ["7 * 300", "7 * 10", "7 * 7", "p5 + p6", "p8 + p7", "p9 + 50"]
+SHORT = ["3 * 10", "3 * 8", "p1 + p2", "p3 - 2", "5 * 10", "5 * 8", "p5 + p6", "p7 + 8", "p4 * 10", "p9 + p8"]
 WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
     ("x - z", DOLLARS, "whole_numbers", ["26317 - 495"]),
-    ("x - z", DOLLARS, "places", ["26317 - 400", "p1 - 90", "p2 - 5"]),
-    ("x - z", DOLLARS, "whole_compensation", ["26317 - 500", "p1 + 5"]),
     ("z - x", DOLLARS, "whole_numbers", ["26317 - 495"]),  # and the sign put back
     ("x + (y + z)", DOLLARS, "whole_numbers", ["70 + 495", "26317 + p1"]),
-    ("x + (y + z)", DOLLARS, "places", ["70 + 400", "p1 + 90", "p2 + 5", "p3 + 20000", *BEHIND]),
     ("x * y - z", DOLLARS, "whole_numbers", ["26317 * 7", "p1 - 4950"]),
-    ("x * y - z", DOLLARS, "places", [*PRODUCTS, *ADDED, "p9 - 4000", "p10 - 900", "p11 - 50"]),
-    ("x * y - z", DOLLARS, "whole_compensation", [*LEAST, *ADDED, "p9 - 5000", "p10 + 50"]),
     ("x - y * 0.0001", DOLLARS, "whole_numbers", ["7 * 1", "26317000 - p1"]),
     ("z + -(x - y)", DOLLARS, "whole_numbers", ["26317 - 70", "-p1", "495 + p2"]),
     ("x * y - z", NUMBERS, "whole_numbers", None),  # there is no point
-    ("x * y - z", NUMBERS, "places", ["35 * 10", "35 * 8", "p1 + p2", "p3 - 10", "p4 - 2"]),
-    ("x - z", NUMBERS, "places", None),  # what other ways take apart
     ("x * y - z", {**DOLLARS, "z": "4.9505"}, "whole_numbers", ["26317 * 70", "p1 - 49505"]),
     ("x // y", DOLLARS, "whole_numbers", None),
     ("x / y - z", DOLLARS, "whole_numbers", None),  # its digits may have no end
-    ("x + (x + (x + (x + z)))", DOLLARS, "places", None),  # more small steps than anybody asks
     ("x * y * y * y * y", {**DOLLARS, "y": "0.001"}, "whole_numbers", ["26317 * 1", "p1 * 1", "p2 * 1", "p3 * 1"]),
     ("x * y", {**DOLLARS, "y": "0.0000000000001"}, "whole_numbers", None),  # nor does anybody write that
     ("(x + y) - z", {"x": "0.1", "y": "25", "z": "5.1"}, "whole_numbers", ["1 + 250", "p1 - 51"]),
-    ("(x + y) - z", {"x": "0.1", "y": "25", "z": "5.1"}, "places", None),  # 200, of 250, is the value
-    (
-        "x + (x + (x + x))",
-        {**DOLLARS, "x": "1234.5"},
-        "places",
-        ["12345 + 10000", *(f"p{number} + {digit}" for number, digit in enumerate((2000, 300, 40, 5) + 2 * FIVE, 1))],
-    ),
     ("x + 1/3", DOLLARS, "whole_numbers", None),
+    ("x - y", LONG, "thousands", ["52 - 3", "p1 * 1000", "p2 + 658"]),
+    ("y - x", LONG, "thousands", ["52 - 3", "p1 * 1000", "p2 + 658"]),
+    ("-x - y", LONG, "thousands", ["52 + 3", "p1 * 1000", "p2 + 658"]),
+    ("x + y", LONG, "thousands", ["52 + 3", "p1 * 1000", "p2 + 658"]),
+    ("x - z", LONG, "thousands", ["52 - 3", "658 + 550", "p1 * 1000", "p3 + p2"]),  # nothing is borrowed
+    ("x - y - z", LONG, "thousands", ["52 - 3", "p1 - 3", "658 + 550", "p2 * 1000", "p4 + p3"]),
+    ("x + y", {**LONG, "x": "52000"}, "thousands", ["52 + 3", "p1 * 1000"]),
+    (
+        "x - y",
+        {**LONG, "x": "1234567", "y": "345678"},
+        "thousands",
+        ["1234 - 346", "567 + 322", "p1 * 1000", "p3 + p2"],
+    ),
+    ("x - y", {**LONG, "x": "3999", "y": "450"}, "thousands", ["39 - 5", "99 + 50", "p1 * 100", "p3 + p2"]),
+    ("x - y", {**LONG, "x": "52999", "y": "52001"}, "thousands", None),  # it would be 52 - 53
+    ("z - x * y", DOLLARS, "thousands", None),
+    ("x - z", DOLLARS, "thousands", ["26 - 1", "317 + 505", "p1 * 1000", "p3 + p2"]),
+    ("x + (y + z)", DOLLARS, "thousands", TOTAL),
+    ("z + -(y - x)", DOLLARS, "thousands", ["26 - 1", "495 + 317", "p2 + 930", "p1 * 1000", "p4 + p3"]),
+    ("x + (x + (x + (x + z)))", DOLLARS, "thousands", IN_TURN),
+    ("x * y - z", DOLLARS, "thousands", [*FRONT, *BEHIND, "p4 * 1000", "p11 + p10"]),
+    ("x * y - z", NUMBERS, "thousands", SHORT),
+    ("x * (y + z)", LONG, "thousands", ["3000 + 2450", "p1 * 52", "3000 + 2450", "p3 * 658", "p2 * 1000", "p5 + p4"]),
+    ("(x + y) * (x + z)", LONG, "thousands", None),  # there is no number to part
+    (
+        "(x + y) - z",
+        {"x": "0.1", "y": "25", "z": "5.1"},
+        "thousands",
+        ["2 - 1", "1 + 50", "p2 + 49", "p1 * 100", "p4 + p3"],
+    ),
+    ("x + y", {**NUMBERS, "x": "7", "y": "8"}, "thousands", None),
+    ("x + 0", LONG, "thousands", None),
+    ("x - y", {**LONG, "x": "4000", "y": "3900"}, "thousands", None),  # 100, by which it is multiplied, is the value
+    ("x * x * x * x", {**LONG, "x": "12345"}, "thousands", None),  # more small steps than anybody asks
 ]
 
 
@@ -63,7 +83,7 @@ WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
 def test_a_formula_is_asked_in_whole_numbers(
     formula: str, inputs: Mapping[str, str], way: Way, asked: list[str] | None
 ) -> None:
-    """One operation each, then the digits of each by itself, or by way of round numbers."""
+    """One operation each, then what stands before the last digits of its numbers by itself."""
     procedure = Procedure.parse(f"inputs: x, y, z\nt1 = {formula}")
     found = split(procedure.steps[0], procedure.accept_inputs(inputs), way=way)
     assert (None if found is None else [each.formula for each in found.steps]) == asked
@@ -74,7 +94,7 @@ def test_what_shows_no_sum_has_no_whole_numbers() -> None:
     sums = Procedure.parse("inputs: x, y\nt1 = x - y\nt2: boolean = x < y")
     words = Step("t", instruction="Subtract y from x.", reads=("x", "y"), type="number")
     for step in (words, sums.steps[1], sums.steps[0].unworked()):
-        assert split(step, sums.accept_inputs({"x": "1.5", "y": "0.5"}), way="places") is None
+        assert split(step, sums.accept_inputs({"x": "1.5", "y": "0.5"}), way="thousands") is None
 
 
 ROUNDED: list[tuple[str, str, bool]] = [
@@ -145,13 +165,12 @@ def test_nothing_wrong_in_whole_numbers_is_accepted(replies: tuple[dict[str, str
 def test_whole_numbers_come_when_every_other_way_has_failed() -> None:
     """What the other ways cure is asked as it was; these cure what a model rounds where it stands."""
     last = [rung for rung in DEFAULT_RUNGS[-4:] if isinstance(rung, Split)]
-    assert [rung.way for rung in last] == ["whole_numbers", "places", "whole_compensation", "whole_compensation"]
+    assert [rung.way for rung in last] == ["whole_numbers", "thousands", "thousands", "thousands"]
     stuck = {"p1": "26317 * 7 = 184219", "p2": "184219 - 4950 = 180269"}
-    small = ["7 * 20000 = 140000", "7 * 6000 = 42000", "7 * 300 = 2100", "7 * 10 = 70", "7 * 7 = 49"]
-    small += ["140000 + 42000 = 182000", "182000 + 2100 = 184100", "184100 + 70 = 184170", "184170 + 49 = 184219"]
-    small += ["184219 - 4000 = 180219", "180219 - 900 = 179319", "179319 - 50 = 179269"]
-    by_places = {f"p{number}": line for number, line in enumerate(small, 1)}
-    with ScriptedBackend(WRONG, stuck, {"p2": stuck["p2"]}, by_places, {"t1": "179.27"}) as model:
+    small = ["7 * 20 = 140", "7 * 6 = 42", "140 + 42 = 182", "182 - 5 = 177", "7 * 300 = 2100", "7 * 10 = 70"]
+    small += ["7 * 7 = 49", "2100 + 70 = 2170", "2170 + 49 = 2219", "2219 + 50 = 2269", "177 * 1000 = 177000"]
+    parted = {f"p{number}": line for number, line in enumerate([*small, "177000 + 2269 = 179269"], 1)}
+    with ScriptedBackend(WRONG, stuck, {"p2": stuck["p2"]}, parted, {"t1": "179.27"}) as model:
         result = Guard(model, repair=Ladder(last)).run(REFUND, DOLLARS)
     assert (result.status, str(result.answer)) == ("verified", "179.27")
 
@@ -166,3 +185,24 @@ def test_small_steps_are_asked_as_plain_questions_one_by_one() -> None:
     assert [[step.id for step in request.steps] for request in model.requests[2:]] == [["p1"], ["p2"], ["t1"]]
     assert asked(model)[2].startswith("Multiply 26317 by 7.")
     assert asked(model)[4].startswith("How much is 179.269? Give the result in USD, rounded to 2 decimal places.")
+
+
+def test_a_sum_of_long_numbers_that_went_wrong_is_parted_as_well() -> None:
+    """Once the numbers are verified that it adds; sums of short ones, and what was not reached, are asked as before."""
+    front = ["7 * 50 = 350", "7 * 2 = 14", "350 + 14 = 364", "364 - 5 = 359", "7 * 600 = 4200", "7 * 50 = 350"]
+    behind = ["7 * 8 = 56", "4200 + 350 = 4550", "4550 + 56 = 4606", "4606 + 50 = 4656", "359 * 1000 = 359000"]
+    right = {f"p{number}": line for number, line in enumerate([*front, *behind], 1)}
+    right["p12"] = "359000 + 4656 = 364656"
+    first = {**right, "p9": "4550 + 56 = 4506"}
+    second = {name: right[name] for name in ("p9", "p10", "p11", "p12")}
+    third = {"p12_1": "359 + 4 = 363", "p12_2": "363 * 1000 = 363000", "p12": "363000 + 656 = 363565"}
+    replies = [first, second, third, {"p12": "363000 + 656 = 363656"}, {"t1": "363.66"}]
+    with ScriptedBackend(WRONG, *replies) as model:
+        result = Guard(model, repair=Ladder([Split(way="thousands")])).run(
+            REFUND, {**DOLLARS, "x": "526.58", "z": "4.95"}
+        )
+    assert (result.status, str(result.answer)) == ("verified", "363.66")
+    lines = [[f"{step.id} = {step.formula}" for step in request.steps] for request in model.requests]
+    assert lines[2] == ["p9 = p8 + p7", "p10 = p9 + 50", "p11 = p4 * 1000", "p12 = p11 + p10"]
+    assert lines[3] == ["p12_1 = 359 + 4", "p12_2 = p12_1 * 1000", "p12 = p12_2 + 656"]
+    assert lines[4] == ["p12 = p12_2 + 656"]
