@@ -14,12 +14,13 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from fractions import Fraction
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.language.expressions import TRUTHS, Call, Expression, walk
+from stepguard.language.expressions import TRUTHS, Call, Expression, Number, walk
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.unseen import UNSEEN, without_unseen
 from stepguard.language.vocabulary import (
@@ -68,6 +69,7 @@ _SIGNS: Final = lazy_pattern(
 )
 _COMPARING: Final = frozenset("<>=\u2264\u2265\u2260?")
 _BREAK: Final = lazy_pattern(r"[,;:.\u2013\u2014]\s")
+_ENDS: Final = (["end"], ["finish"], ["quit"], ["done"], ["return"])
 _STEERING: Final = frozenset(
     ("otherwise", "else", "elif", "elsif", "stop", "abort", "halt", "exit", "skip", "loop", "goto")
 )
@@ -93,6 +95,20 @@ _OFTEN: Final = lazy_pattern(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|t
 _ENDING: Final = lazy_pattern(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
 _UNSEEN: Final = lazy_pattern(f"[{UNSEEN}]")
 _EMOJI: Final = lazy_pattern(r"(?<=[^\w\s])\ufe0f")
+_ROUNDED: Final = lazy_pattern(
+    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded|rounding|round (?:off|to|it|half)"
+    r"|truncated?|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
+    re.IGNORECASE,
+)
+_ROUNDING: Final = {"round": "", "floor": "floor", "ceil": "ceiling", "trunc": "down"}
+_MODES: Final = {"up": {"up", "ceiling"}, "down": {"down", "floor"}}
+_FIGURE: Final = lazy_pattern(
+    r"\b(?:add|plus|subtract|minus|deduct|take off"
+    r"|(?:multipl(?:y|ied)|divided?|increased?|reduced?)(?: [^\W\d]+){0,3}? by)"
+    r" (?:another )?[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?)(?P<percent> ?%| per ?cent)?"
+    r"(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
+    re.IGNORECASE,
+)
 _SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
 _ASKING: Final = frozenset(("what", "how", "this", "that"))
 
@@ -133,7 +149,7 @@ def steers(words: str) -> str | None:
         return None
     text, leading = " ".join(found), next(_after_sequence_words(found), found[0])
     control = next((word for word in found if word in CONTROL | DOUBTFUL), None)
-    if leading in _STEERING:
+    if leading in _STEERING or found in _ENDS:
         return leading
     limited = control is not None or leading in LEADING or _FLOW.search(text) is not None
     if (steps := _STEPS.search(text)) is not None and limited:
@@ -173,6 +189,27 @@ def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) ->
         if control is not None or place == "comment"
         else _changed(list(_after_sequence_words(found)), own, spoken)
     )
+
+
+def contradicts(words: str, tree: Expression, places: int | None, rounding: str | None) -> str | None:
+    """What in the words beside a formula it does not do: round, or work with a figure; None where it does all of it.
+
+    Args:
+        places: the decimal places that the type rounds to.
+        rounding: the mode in which it does.
+    """
+    calls = [node for node in walk(tree) if type(node) is Call and node.function in _ROUNDING]
+    modes = {node.mode or _ROUNDING[node.function] for node in calls} | ({rounding} if places is not None else set())
+    rounded = _ROUNDED.search(words)
+    if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
+        return rounded[0]
+    literals = {abs(Fraction(node.value)) for node in walk(tree) if type(node) is Number}
+    for said in _FIGURE.finditer(words):
+        figure = Fraction(said["figure"].replace(",", ""))
+        share = figure / 100
+        if literals.isdisjoint({figure, share, 1 + share, 1 - share} if said["percent"] else {figure}):
+            return said[0]
+    return None
 
 
 def _words(text: str) -> list[str]:

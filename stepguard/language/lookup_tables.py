@@ -59,6 +59,8 @@ _RANGE: Final = re.compile(
 )
 _RANGE_FORMS: Final = "`0 to 5`, `over 5 to 30`, `over 30`, `at least 18`, `under 18` or `up to 18`"
 _QUOTED: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"')
+_SEVERAL: Final = re.compile(r"\b(?:or|oder|ou)\b|^(?:not|any|every|all|everything|anything)\b|^[*_]$|\bexcept\b", re.I)
+_DIGIT: Final = re.compile("[0-9]")
 _SPLIT_NUMBER: Final = re.compile(r"[0-9](?:,[0-9]{3})+(?![0-9])")
 
 
@@ -303,6 +305,12 @@ def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
             return None, OTHERWISE
         if _QUOTED.fullmatch(given.strip()):
             text = str(json.loads(given.strip()))
+        elif kind.kind == "text" and _is_several(text):
+            raise ValueRefused(
+                "it may stand for several keys, and a key of type text is itself alone: write a row for each, give the "
+                "key its type for a range (`weight: number`), or put the key in quotes",
+                text=text,
+            )
         if kind.kind in _ORDERED and (match := _RANGE.fullmatch(text)) is not None:
             return _read_range(kind, match, text), text
         try:
@@ -314,9 +322,16 @@ def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
     else:
         value = kind.accept(given)
     written = kind.write(value)
-    if isinstance(value, str) and (value.lower() == OTHERWISE or value.startswith('"') or value != value.strip()):
+    if isinstance(value, str) and (
+        _is_several(value) or value.lower() == OTHERWISE or value.startswith('"') or value != value.strip()
+    ):
         written = json.dumps(value, ensure_ascii=False)
     return (_comparable_key(value),), written
+
+
+def _is_several(text: str) -> bool:
+    """Whether a key of type text reads as if it stood for several: ``A or B``, ``not A``, ``over 5``."""
+    return _SEVERAL.search(text) is not None or (_RANGE.fullmatch(text) is not None and _DIGIT.search(text) is not None)
 
 
 def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:

@@ -398,7 +398,8 @@ class _TermTypes:
             self.check_option(wanted, tree)
             if not fits(kind, wanted) or kind.structured:
                 raise ProcedureError(
-                    f"the key {name} of the table {table.name} is {wanted}, and {shortened(tree)!r} is {kind}"
+                    f"the key {name} of the table {table.name} is {wanted}, and {shortened(tree)!r} is {kind}: "
+                    f"declare the key with its type, such as `table {table.name}: {name}: {kind} -> ...`"
                 )
 
     def check_member(self, member: Expression, of: Expression) -> None:

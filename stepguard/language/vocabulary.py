@@ -116,7 +116,7 @@ DEFINITE: Final = _set("order trip purchase invoice account project room house l
 
 GROUPS: Final = _set(
     """
-    member members customer customers client clients child children kid kids adult adults senior seniors student
+    others member members customer customers client clients child children kid kids adult adults senior seniors student
     students pensioner pensioners guest guests visitor visitors employee employees vip vips resident residents
     patient patients weekend weekends weekday weekdays holiday holidays monday mondays tuesday tuesdays wednesday
     wednesdays thursday thursdays friday fridays saturday saturdays sunday sundays night nights evening evenings

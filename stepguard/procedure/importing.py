@@ -148,6 +148,7 @@ class _ImportReader:
     def __init__(self) -> None:
         self.notes: list[Note] = []
         self.name: str | None = None
+        self.titled = False  # the name is that of a heading
         self.inputs: tuple[Input, ...] = ()
         self.answer: Expression | None = None
         self.names: set[str] = set()
@@ -158,6 +159,8 @@ class _ImportReader:
         self.hidden = False  # inside of a comment of several lines
         self.refused: int | None = None  # the indent of a line that was refused, and may have others below it
         self.broken: int | None = None  # the same, while no statement stands below it
+        self.governed: int | None = None  # the level of a heading that was refused, and has lines below it
+        self.numbers: dict[int, int] = {}  # the last number of a list, by its indent
         self.above: int | None = None  # the indent of a line outside of a list that may have a list below it
 
     def note(self, at: int, line: str, kind: NoteKind, message: str) -> None:
@@ -185,7 +188,7 @@ class _ImportReader:
         self.hidden = line.rfind("-->") < opened if opened >= 0 else hidden and "-->" not in line
         if hidden:
             raise ProcedureError("it stands in a comment, which nobody sees: leave it out, or write it as it is meant")
-        if self.refused is not None:
+        if self.refused is not None or (self.governed is not None and not line.startswith("#")):
             raise ProcedureError("it stands below a line that was not understood")
 
     def _take(self, at: int, line: str, indent: int) -> None:
@@ -216,7 +219,10 @@ class _ImportReader:
 
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()
-        word = governs(title)
+        word, level = governs(title), len(line) - len(line.lstrip("#"))
+        if self.governed is not None and level > self.governed:
+            raise ProcedureError("it stands below a line that was not understood")
+        self.governed = None
         if _is_step(title) and (line.startswith("##") or _numbered(title)):
             self.note(
                 at,
@@ -226,8 +232,12 @@ class _ImportReader:
             )
         elif word is not None and not assigns(title):
             self.note(at, line, "refused", f"{word!r} may say whether what stands below is carried out")
+            self.governed = level
+        elif level == 1 and self.titled and self.body:
+            self.note(at, line, "refused", "a second title: import what stands below it by itself")
+            self.governed = level
         elif line.startswith("# ") and self.name is None and not self.body and not assigns(title):
-            self.name = title
+            self.name, self.titled = title, True
         elif title:
             step = ", which holds a formula: it is not carried out" if assigns(title) else ""
             self.note(at, line, "left_out", f"a heading, or a comment{step}")
@@ -273,6 +283,11 @@ class _ImportReader:
         label = label_of(line)
         own = next((group for group in label.groups() if group), None) if label else None
         number = self.number if own is None else int(own)
+        self.numbers = {depth: last for depth, last in self.numbers.items() if depth <= indent}
+        if own is not None and 1 < number < self.numbers.get(indent, 0):
+            raise ProcedureError(f"number {number} stands behind {self.numbers[indent]}: put the steps in their order")
+        if own is not None:
+            self.numbers[indent] = number
         step = self._step(body, default=None if own is None else f"step{number}")
         self.item.goes_on(at, line, indent, step, nested=bool(self.blocks))
         self.number = number

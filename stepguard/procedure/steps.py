@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
-from stepguard.language.descriptions import struck, unclear
+from stepguard.language.descriptions import contradicts, struck, unclear
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
     RESERVED,
@@ -233,8 +233,6 @@ class Step:
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             check_name(name, f"a variable read by step {id!r}")
-        if tree is not None and instruction is not None:
-            _check_words(instruction, id, named, tree)
         checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
         for check in checked:
             if isclass(check):
@@ -250,6 +248,8 @@ class Step:
                 )
         default = "text" if tree is None else "boolean" if isinstance(tree, TRUTHS) else "number"
         kind = ValueType.parse(type if type is not None else default)
+        if tree is not None and instruction is not None:
+            _check_words(instruction, id, named, tree, kind)
         if (
             tree is not None and not isinstance(tree, Name) and kind.scalar and not rich
         ):  # a plain copy may be of any type
@@ -448,8 +448,8 @@ def _arguments_of(
     return tuple((name, read_expression(value) if isinstance(value, str) else value) for name, value in pairs)
 
 
-def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression) -> None:
-    """Refuse words beside a formula that say whether, when or how often it applies: it is carried out always, once."""
+def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression, kind: ValueType) -> None:
+    """Refuse words beside a formula that say whether, when or how often it applies, or what it does not do."""
     if (mark := struck(instruction)) is not None:
         raise UnclearWords(f"step {id!r}: {shorten(mark, 40)!r} is struck out or hidden beside its formula", step=id)
     if (word := unclear(instruction, (id, *named), tree, "field")) is not None:
@@ -458,6 +458,13 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
             f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "
             "may change whether, when or how often it applies: let the words beside a formula only say what is worked "
             f'out, or leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
+            step=id,
+        )
+
+    if (phrase := contradicts(instruction, tree, kind.places, kind.rounding)) is not None:
+        raise UnclearWords(
+            f"step {id!r}: {phrase!r} in {shorten(instruction, 60)!r} is not what its formula does, which is carried "
+            "out: write it in the formula or the type, such as `round(x, 2)` or `decimal(2, half_up)`, or leave it out",
             step=id,
         )
 

@@ -170,7 +170,7 @@ REFUSED = [
     *("Do not do this: t = x * 2", "Add one (only for members): t = x + 1", "Members: t = x * 0.9", "x > 3: t = x + 1"),
     *("1. The next step is optional.", "Add one unless paid: t = x + 1", "t = x + 1  # only if x > 3", "~~t = x + 1~~"),
     *("> t = x + 1", "t = z + 1", "| a | b |", "Falls es regnet: t = x + 1", "\u5982\u679c\u4e0b\u96e8: t = x + 1"),
-    *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "## Only for members"),
+    *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x"),
 ]
 
 
@@ -192,6 +192,21 @@ def test_what_stands_below_a_refused_line_is_refused(line: str) -> None:
     found = import_procedure(text.replace(" -->", " -->" if line.startswith("<") else ""))
     assert [(note.line, note.kind) for note in found.notes] == [(at, "refused") for at in (3, 4, 5)]
     assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
+
+
+@all_rows("text", [
+    "## Only for members\nt = x + 1\n### Then\n1. u = t",
+    "## For others\nt = x",
+    "# Second procedure\n1. t = x\n2. u = t",
+    "2. t = x\n3. End.",
+])  # fmt: skip
+def test_what_stands_below_a_heading_that_may_govern_it_is_refused(text: str) -> None:
+    """Under a condition, or the title of a second procedure, no step is proposed as one that is always carried out."""
+    first, last = "# First procedure\ninputs: x\n1. before = x\n3. other = x + 1\n", "## Last\nlast = x"
+    found = import_procedure(f"{first}{text}\n{last}")
+    kept = first if text.startswith("# ") else first + last  # which is below a title of its own
+    assert str(found.procedure) == str(import_procedure(kept).procedure)
+    assert {note.kind for note in found.notes if note.line > 4 and "Last" not in note.text} == {"refused"}
 
 
 @all_rows("text", [
