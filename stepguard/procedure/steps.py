@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from inspect import isclass, signature
@@ -325,42 +324,33 @@ class Step:
         reads, with the names of their values in the run; `performer` is who performs it there and `type` what its value
         is read as, by default its own.
         """
-        made = object.__new__(Step)
-        put = object.__setattr__
-        put(made, "type", type or self.type)
-        for name in ("with_next", "operation", "examples"):
-            put(made, name, getattr(self, name))
-        put(made, "performer", performer or self.performer)
-        put(made, "id", id)
-        put(made, "expression", expression)
-        put(made, "instruction", instruction)
-        put(made, "reads", reads)
-        put(made, "checks", checks)
-        put(made, "show_work", show_work)
-        put(made, "arguments", arguments)
-        put(made, "origin", Origin(self, tuple(names.items())))
-        return made
+        return self._changed(
+            id=id,
+            expression=expression,
+            instruction=instruction,
+            type=type or self.type,
+            reads=reads,
+            checks=checks,
+            performer=performer or self.performer,
+            show_work=show_work,
+            arguments=arguments,
+            origin=Origin(self, tuple(names.items())),
+        )
 
     def in_place_of(self, other: Step) -> Step:
         """This step, with no checks of its own, as one that is asked in the place of another."""
-        made: Step = copy(self)
-        object.__setattr__(made, "origin", other.origin or Origin(other, ()))
-        return made
+        return self._changed(origin=other.origin or Origin(other, ()))
 
     def unworked(self) -> Step:
         """The same step, asked for its value alone."""
-        written, names = (self, {}) if self.origin is None else (self.origin.step, dict(self.origin.names))
-        return written.occurrence(
-            self.id,
-            names,
-            expression=self.expression,
-            instruction=self.instruction,
-            reads=self.reads,
-            checks=self.checks,
-            show_work=False,
-            arguments=self.arguments,
-            type=self.type,
-        )
+        origin = self.origin or Origin(self, ())
+        return self._changed(show_work=False, performer=origin.step.performer, origin=origin)
+
+    def _changed(self, **changes: object) -> Step:
+        made = object.__new__(Step)
+        for name in Step.__slots__:
+            object.__setattr__(made, name, changes[name] if name in changes else getattr(self, name))
+        return made
 
     @property
     def exact(self) -> Expression | None:
