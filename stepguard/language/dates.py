@@ -223,18 +223,18 @@ def add_months(start: date, months: int) -> date:
     raise AssertionError("every month has 28 days")
 
 
-WEEKEND: Final = frozenset({5, 6})
+_WEEKEND: Final = frozenset({5, 6})
 """Saturday and Sunday, as `datetime.date.weekday` counts them."""
 
 
-def count_working_days(start: date, end: date, holidays: frozenset[date], weekend: frozenset[int] = WEEKEND) -> int:
+def count_working_days(start: date, end: date, holidays: frozenset[date]) -> int:
     """Days outside the weekend that are no holidays, from `start` up to the day before `end`, which is not earlier."""
     weeks, rest = divmod((end - start).days, 7)  # centuries are counted without walking through them
-    found = weeks * (7 - len(weekend)) + sum((start.weekday() + day) % 7 not in weekend for day in range(rest))
-    return found - sum(start <= each < end and each.weekday() not in weekend for each in holidays)
+    found = 5 * weeks + sum((start.weekday() + day) % 7 not in _WEEKEND for day in range(rest))
+    return found - sum(start <= each < end and each.weekday() not in _WEEKEND for each in holidays)
 
 
-def add_working_days(start: date, days: int, holidays: frozenset[date], weekend: frozenset[int] = WEEKEND) -> date:
+def add_working_days(start: date, days: int, holidays: frozenset[date] = frozenset()) -> date:
     """The working day that is so many after `start` (negative: before), whichever day that is; 0 is `start` itself.
 
     Raises:
@@ -244,7 +244,7 @@ def add_working_days(start: date, days: int, holidays: frozenset[date], weekend:
     left, at = abs(days), start
     while left:
         at += one
-        left -= at.weekday() not in weekend and at not in holidays
+        left -= at.weekday() not in _WEEKEND and at not in holidays
     return at
 
 

@@ -23,7 +23,7 @@ from typing import Final, cast
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError, ValueRefused
 from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import COMPARISONS
-from stepguard.language.periods import Period, WorkingCalendar, add_period, duration_of, seconds_in
+from stepguard.language.periods import Period, add_period, duration_of, seconds_in
 from stepguard.language.quantities import Amount, Unit, convert, write_unit
 from stepguard.language.records import Record
 from stepguard.language.values import Value, to_exact
@@ -37,15 +37,10 @@ Number = Callable[[str, Exact, Exact], Exact]
 
 
 class MeasureArithmetic:
-    """Operations on values of which at least one is no number.
+    """Operations on values of which at least one is no number. Working days are Monday to Friday."""
 
-    Args:
-        calendar: which days are working days.
-    """
-
-    def __init__(self, number: Number, calendar: WorkingCalendar) -> None:
+    def __init__(self, number: Number) -> None:
         self._number = number
-        self._calendar = calendar
 
     def apply(self, operator: str, left: Value, right: Value) -> Value:
         """``left operator right``.
@@ -114,14 +109,14 @@ class MeasureArithmetic:
         left, right = _with_nothing(left, right), _with_nothing(right, left)
         if isinstance(left, date):
             if isinstance(right, timedelta | Period):
-                return add_period(left, right, self._calendar, sign)
+                return add_period(left, right, sign)
             return left - right if isinstance(right, date) and sign < 0 else None
         if isinstance(left, time):
             if isinstance(right, time) and sign < 0:
                 return duration_of(_of_day(left) - _of_day(right))
             return _later(left, sign * seconds_in(right)) if isinstance(right, timedelta) else None
         if isinstance(left, timedelta | Period) and isinstance(right, date) and sign > 0:
-            return add_period(right, left, self._calendar)
+            return add_period(right, left)
         if isinstance(left, timedelta):
             if isinstance(right, timedelta):
                 return duration_of(seconds_in(left) + sign * seconds_in(right))

@@ -7,22 +7,14 @@ or working days, whose length depends on where it begins, so that it can be adde
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, time, timedelta
 from fractions import Fraction
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.errors import ConfigError, InexactError, TooLargeError, UndefinedError, ValueRefused
-from stepguard.language.dates import (
-    WEEKDAYS,
-    add_months,
-    add_working_days,
-    count_working_days,
-    read_duration,
-    read_holidays,
-)
+from stepguard.errors import InexactError, TooLargeError, UndefinedError, ValueRefused
+from stepguard.language.dates import add_months, add_working_days, read_duration
 from stepguard.language.digits import Exact
 
 _MAX_COUNT: Final = 100_000
@@ -79,44 +71,7 @@ class Period:
         return Period(self.months * count, self.days * count, self.working_days * count)
 
 
-@dataclass(frozen=True, slots=True, init=False)
-class WorkingCalendar:
-    """Which days are no working days.
-
-    Args:
-        weekend: days of the week, in English; at most six.
-        holidays: further days, as dates or ISO texts.
-
-    Raises:
-        ConfigError: one of them is none.
-    """
-
-    weekend: frozenset[int]
-    holidays: frozenset[date]
-
-    def __init__(self, *, weekend: Iterable[str] = ("saturday", "sunday"), holidays: Iterable[date | str] = ()) -> None:
-        days: set[int] = set()
-        for name in (weekend,) if isinstance(weekend, str) else weekend:
-            if not isinstance(name, str) or name.lower() not in WEEKDAYS:
-                raise ConfigError(f"a weekend has days such as 'saturday', not {name!r}", option="weekend")
-            days.add(WEEKDAYS.index(name.lower()))
-        if len(days) == len(WEEKDAYS):
-            raise ConfigError("a weekend of all seven days leaves no working day", option="weekend")
-        object.__setattr__(self, "weekend", frozenset(days))
-        object.__setattr__(self, "holidays", read_holidays(holidays))
-
-    def count(self, start: date, end: date) -> int:
-        """The working days from `start` up to the day before `end`; negative where `end` is earlier."""
-        if end < start:
-            return -self.count(end, start)
-        return count_working_days(start, end, self.holidays, self.weekend)
-
-
-MONDAY_TO_FRIDAY: Final = WorkingCalendar()
-"""Without any holidays."""
-
-
-def add_period(start: date, span: Period | timedelta, calendar: WorkingCalendar, sign: int = 1) -> date:
+def add_period(start: date, span: Period | timedelta, sign: int = 1) -> date:
     """A date and what is added to it; where a month has no such day, its last one.
 
     Raises:
@@ -127,7 +82,7 @@ def add_period(start: date, span: Period | timedelta, calendar: WorkingCalendar,
         if isinstance(span, timedelta):
             return start + timedelta(days=sign * _whole_days(span))
         later = add_months(start, sign * span.months) + timedelta(days=sign * span.days)
-        return add_working_days(later, sign * span.working_days, calendar.holidays, calendar.weekend)
+        return add_working_days(later, sign * span.working_days)
     except OverflowError:
         raise UndefinedError(f"{start.isoformat()} and {span} is outside the years 1 to 9999") from None
 

@@ -17,7 +17,6 @@ from stepguard.language.evaluation import Evaluation, shortened
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import MeasureArithmetic, named_kind
-from stepguard.language.periods import MONDAY_TO_FRIDAY, WorkingCalendar
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
 from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, Operand, RecordTerm
@@ -31,17 +30,8 @@ _MAX_WORK: Final = 1_000_000
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
-def evaluate_term(
-    tree: Expression,
-    values: Mapping[str, Value],
-    tables: Mapping[str, Table] = _NO_TABLES,
-    *,
-    calendar: WorkingCalendar = MONDAY_TO_FRIDAY,
-) -> Value:
+def evaluate_term(tree: Expression, values: Mapping[str, Value], tables: Mapping[str, Table] = _NO_TABLES) -> Value:
     """The exact value of an expression; a number as `int` or `Fraction`, whatever places its parts were declared with.
-
-    Args:
-        calendar: which days are working days.
 
     Raises:
         UndefinedError: it has no value for these data: division by zero, no such item, no row of a table.
@@ -50,19 +40,19 @@ def evaluate_term(
         KeyError: a variable has no value.
     """
     try:
-        return _TermEvaluation(values, tables, calendar).value(tree)
+        return _TermEvaluation(values, tables).value(tree)
     except RecursionError:  # the caller's own stack was nearly full
         raise TooLargeError("the expression is nested too deeply") from None
 
 
 class _TermEvaluation:
-    def __init__(self, values: Mapping[str, Value], tables: Mapping[str, Table], calendar: WorkingCalendar) -> None:
+    def __init__(self, values: Mapping[str, Value], tables: Mapping[str, Table]) -> None:
         self.values = values
         self.tables = tables
         self.bound: dict[str, Value] = {}
         self.core = Evaluation(values)
         self.tree: Expression = Number(0)
-        self.measures = MeasureArithmetic(self.apply_numbers, calendar)
+        self.measures = MeasureArithmetic(self.apply_numbers)
         self.depth = 0
         self.work = 0
 

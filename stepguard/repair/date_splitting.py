@@ -234,7 +234,7 @@ def _weeks(start: date, working: int) -> list[int]:
     Raises:
         OverflowError: the last of them is before the year 1 or after 9999.
     """
-    days = (add_working_days(start, working, frozenset()) - start).days
+    days = (add_working_days(start, working) - start).days
     weeks = abs(working) // 5 * (7 if working > 0 else -7)
     return [each for each in (weeks, days - weeks) if each]
 

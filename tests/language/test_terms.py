@@ -18,7 +18,7 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Not, Number
 from stepguard.language.literals import read_literal
 from stepguard.language.lookup_tables import Table
-from stepguard.language.periods import Period, WorkingCalendar
+from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
 from stepguard.language.term_evaluation import evaluate_term
@@ -116,15 +116,6 @@ def test_dates_spans_and_amounts_are_computed_with(left: str, sign: str, right: 
     tree = plus(literal(left), literal(right), sign)
     assert evaluate_term(tree, {}) == expected
     assert type_of(tree, {}).convert(expected) == expected
-
-
-def test_working_days_know_a_weekend_and_holidays_of_ones_own() -> None:
-    """Where Friday is no working day, and a Sunday is a holiday, one working day from Thursday is Monday."""
-    calendar = WorkingCalendar(weekend=["friday", "saturday"], holidays=["2026-01-04"])
-    tree = plus(literal("2026-01-01"), literal("1 working day"))
-    assert evaluate_term(tree, {}, calendar=calendar) == date(2026, 1, 5)
-    assert calendar.count(date(2026, 1, 1), date(2026, 1, 6)) == 2
-    assert calendar.count(date(2026, 1, 6), date(2026, 1, 1)) == -2
 
 
 ITEM = RecordType("Item", (("what", parse("text")), ("amount", parse("money(EUR)"))))
