@@ -62,9 +62,9 @@ class SmallSteps:
             whole = self._step(Chain((whole, next(remaining)), (operator,)))
         return Chain((whole, next(remaining)), (operators[-1],))
 
-    def sum_of(self, terms: Sequence[Expression], sign: str = "+") -> Chain:
-        """Terms that are added, or taken off the first, as `in_turn`."""
-        return self.in_turn(terms, sign * (len(terms) - 1))
+    def sum_of(self, terms: Sequence[Expression]) -> Chain:
+        """Terms that are added, as `in_turn`."""
+        return self.in_turn(terms, "+" * (len(terms) - 1))
 
     def last_operation(self, tree: Expression) -> Expression:
         """The last operation, on what the small steps before it work out."""
