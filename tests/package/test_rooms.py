@@ -100,6 +100,14 @@ def test_every_room_has_a_floor() -> None:
     assert len(folders | files) <= 25
 
 
+def test_tests_mirror_the_rooms() -> None:
+    """Each folder has its tests in one of the same name; beside them stand those of the whole."""
+    tests = {each.name for each in Path(__file__).parents[1].iterdir() if any(each.glob("test_*.py"))}
+    assert tests == {each.name for each in PACKAGE.iterdir() if (each / "__init__.py").is_file()} | {
+        *("documentation", "field_cases", "package")
+    }
+
+
 @all_rows("path", MODULES)
 def test_imports_run_downwards(path: Path) -> None:
     """No module imports, at any time, from its own floor's other rooms or from above."""
