@@ -171,7 +171,7 @@ def _by_digits(left: Exact, sign: str, right: Exact, parts: SmallSteps, *, to_ro
         left, right = right, left
     pieces = list(digits_of(right))
     if to_round_numbers:
-        pieces = list(_to_round_numbers(left, pieces, 1 if sign == "+" else -1))
+        pieces = list(_to_round_numbers(left, pieces, adding=sign == "+"))
     return parts.in_pieces(Number(left), [(sign, piece) for piece in pieces])
 
 
@@ -194,12 +194,10 @@ def _compensated(left: Exact, sign: str, right: Exact, parts: SmallSteps) -> Exp
     return Chain((whole, Number(over)), ("-" if sign == "+" else "+",))
 
 
-def _to_round_numbers(start: Exact, pieces: list[Exact], sign: int) -> Iterator[Exact]:
+def _to_round_numbers(start: Exact, pieces: list[Exact], *, adding: bool) -> Iterator[Exact]:
     """The same pieces, with those that carry or borrow in two: up to the round number, and what is left."""
-    at = Fraction(start)
-    for piece in pieces:
+    for piece in pieces:  # the largest first: none changes a digit that a later one meets
         scale = place_of(piece)
-        digit = at // scale % 10
-        first = (10 - digit if sign > 0 else digit) * scale
+        digit = Fraction(start) // scale % 10
+        first = (10 - digit if adding else digit) * scale
         yield from (exact(first), exact(piece - first)) if 0 < first < piece else (piece,)
-        at += sign * piece

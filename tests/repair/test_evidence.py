@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from datetime import date, timedelta
 from functools import partial
+from itertools import product
 from typing import Any
 
 import pytest
@@ -22,6 +23,7 @@ from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
 from stepguard.repair.rungs import Draft, Eliminate, Fields, Parts, Passage, Reorder, Resample, Split, person
+from stepguard.repair.splitting import Way, split
 from stepguard.testing import Plant, ScriptedBackend, SimulatedModel
 
 
@@ -259,6 +261,23 @@ def test_comparisons_that_are_joined_are_decided_by_their_differences(formula: s
     result = Guard(model, segment=1, repair=Ladder([Split()])).run(procedure, {"x": x, "y": y, "flag": flag})
     assert (result.status, result.values["ok"]) == ("verified", right)
     assert not any("ok" in prompt for prompt in model.prompts[1:])
+
+
+@all_rows("way", ["digits", "round_numbers"])
+@all_rows("formula", JOINED)
+def test_equal_sides_and_those_one_apart_decide_as_they_stand(formula: str, way: Way) -> None:
+    """Whichever side is taken off the other: a difference of 0 or 1 is on the right side of the line."""
+    procedure = Procedure.parse(f"inputs: x, y, flag: boolean\nok: boolean = {formula}")
+    for x, apart, flag in product((-60, 0, 2, 3), (-1, 0, 1), (True, False)):
+        y = x + apart
+        values = procedure.accept_inputs({"x": x, "y": y, "flag": flag})
+        found = split(procedure.steps[0], values, way=way)
+        assert found is not None
+        known: dict[str, Value] = {}
+        for step in found.steps:
+            assert step.expression is not None
+            known[step.id] = evaluate(step.expression, known)
+        assert found.restore(known) is bool(eval(formula))
 
 
 @given(bought=st.dates(date(2025, 1, 1), date(2026, 12, 31)), days=st.integers(-60, 60), limit=st.integers(0, 40))
