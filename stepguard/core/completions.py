@@ -66,7 +66,7 @@ FAILED: Final = frozenset(
     {
         *("abort", "aborted", "cancelled", "canceled", "engine_error", "error", "failed", "failure"),
         *("insufficient_system_resource", "internal_error", "network_error", "overloaded", "server_error", "timeout"),
-        *("malformed_model_output", "user_cancel"),
+        *("malformed_model_output", "time_limit", "user_cancel"),
     }
 )
 """The server broke off: what came is no reply, and the model is not to blame."""

@@ -14,6 +14,7 @@ from openai_harness import GOOD, INPUTS, PROCEDURE, REQUEST, failure
 
 from stepguard import Guard
 from stepguard.backends.instructor import InstructorBackend
+from stepguard.backends.retry import RetryPolicy
 from stepguard.core.usage import Usage
 from stepguard.errors import RateLimited
 
@@ -21,7 +22,8 @@ xai: Any = pytest.importorskip("xai_sdk", reason="xai_sdk is not installed")
 
 
 class Played:
-    """Answers every request from a list, the last one again and again: a text, or a status of gRPC."""
+    """Answers every request from a list, the last one again and again: a text, or one and the name of the reason for
+    its end, or a status of gRPC."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
@@ -32,11 +34,13 @@ class Played:
         chat, usage = import_module("xai_sdk.proto").chat_pb2, import_module("xai_sdk.proto").usage_pb2
         self.requests.append(request)
         given = self.script[min(len(self.requests), len(self.script)) - 1]
-        if not isinstance(given, str):
+        if not isinstance(given, str | tuple):
             context.abort(given, "slow down")
+        text, reason = (given, "REASON_STOP") if isinstance(given, str) else given
         reply = chat.GetChatCompletionResponse(id="x", model="served-model")
-        output = reply.outputs.add(index=0, finish_reason=import_module("xai_sdk.proto").sample_pb2.REASON_STOP)
-        output.message.role, output.message.content = chat.ROLE_ASSISTANT, given
+        ends = import_module("xai_sdk.proto").sample_pb2.FinishReason
+        output = reply.outputs.add(index=0, finish_reason=ends.Value(reason))
+        output.message.role, output.message.content = chat.ROLE_ASSISTANT, text
         output.message.reasoning_content = "add, then multiply"
         counts = {"prompt_tokens": 40, "completion_tokens": 16, "reasoning_tokens": 9, "total_tokens": 65}
         reply.usage.CopyFrom(usage.SamplingUsage(**counts, cached_prompt_text_tokens=30))
@@ -91,12 +95,48 @@ def test_async_client(played: Played) -> None:
     assert len(played.requests) == 2
 
 
+@pytest.mark.parametrize(
+    ("given", "kind"),
+    [
+        (('{"t2": ', "REASON_MAX_LEN"), "truncated"),
+        (('{"t2": ', "REASON_MAX_CONTEXT"), "truncated"),
+        ("", "empty"),
+        ("no JSON", "malformed"),
+        (f"```json\n{GOOD.replace('t1', 't2')}\n```", "duplicate_step"),
+    ],
+)
+def test_replies_that_are_no_answer(played: Played, given: Any, kind: str) -> None:
+    """A reply that is cut, empty or no JSON is a deviation; a key that stands twice is never taken once."""
+    played.script = [given, GOOD]
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    backend = InstructorBackend("grok-x", client=import_module("instructor").from_xai(client))
+    result = Guard(backend).run(PROCEDURE, INPUTS)
+    client.close()
+    assert result.attempts[0].deviations[0].kind == kind
+    assert result.status == "verified"
+
+
+def test_a_reply_that_the_server_breaks_off_is_none(played: Played) -> None:
+    """What came until the server's time was up is not the model's fault: it may be asked again, and is not read."""
+    played.script = [(GOOD.replace("= 19", "= 18"), "REASON_TIME_LIMIT"), GOOD]
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    backend = InstructorBackend("grok-x", client=import_module("instructor").from_xai(client))
+    result = Guard(backend, retry=RetryPolicy(first_wait=0.0)).run(PROCEDURE, INPUTS)
+    client.close()
+    assert (result.status, [attempt.outcome for attempt in result.attempts]) == ("verified", ["error", "accepted"])
+    assert not result.attempts[0].deviations
+
+
 def test_failures(played: Played) -> None:
     """What passes may be asked again, what does not may not."""
     grpc, instructor = import_module("grpc"), import_module("instructor")
     client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
     backend = InstructorBackend("grok-x", client=instructor.from_xai(client))
-    expected = {"INTERNAL": (500, True), "INVALID_ARGUMENT": (400, False), "UNAUTHENTICATED": (401, False)}
+    expected = {
+        **{"INTERNAL": (500, True), "UNAVAILABLE": (503, True)},
+        # xAI refuses what its rules forbid by this status, and has no other refusal.
+        **{"INVALID_ARGUMENT": (400, False), "UNAUTHENTICATED": (401, False), "PERMISSION_DENIED": (403, False)},
+    }
     for name, (status, retryable) in expected.items():
         played.script = [getattr(grpc.StatusCode, name)]
         error = failure(lambda backend, asked: backend.complete(asked), backend)
