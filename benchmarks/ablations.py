@@ -32,7 +32,6 @@ from stepguard.evaluation.statistics import wilson
 from stepguard.repair.ladder import DEFAULT_RUNGS
 from stepguard.repair.policy import Failures, Repair
 from stepguard.repair.rungs import Resample, Rung
-from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
 from stepguard.testing.profiles import PROFILES
 
@@ -57,15 +56,6 @@ class Forgetful:
         return self.ladder.next(replace(failures, useless=frozenset()))
 
 
-class Brief(EquationFormat):
-    """The default format with 30 words of instructions in the place of 65."""
-
-    instructions = (
-        "Answer with one JSON object: a key for each step, in the order given. The entry of a formula is the formula "
-        "with its numbers, an equals sign, the result."
-    )
-
-
 def variants() -> dict[str, dict[str, Any]]:
     """The guard as it is, and without one part of it."""
     names = list(dict.fromkeys(rung.name for rung in DEFAULT_RUNGS))
@@ -83,8 +73,8 @@ def variants() -> dict[str, dict[str, Any]]:
         "segments of 10": {"segment": Segments(10)},
         "segments of 20": {"segment": Segments(20)},
         "asked together": {"repair": together},
-        "brief": {"reply_format": Brief()},
-        "brief, together": {"reply_format": Brief(), "repair": together},
+        "brief": {"prompts": "brief"},
+        "brief, together": {"prompts": "brief", "repair": together},
     }
 
 

@@ -33,14 +33,21 @@ class Asker:
     """Makes the requests of one run.
 
     Args:
+        full: whether prompts are worded in full.
         stop_early: whether replies about several steps may be stopped at the first wrong one.
     """
 
     def __init__(
-        self, procedure: Procedure, reply_format: ReplyFormat, chance: random.Random, *, stop_early: bool = False
+        self,
+        procedure: Procedure,
+        reply_format: ReplyFormat,
+        chance: random.Random,
+        *,
+        full: bool = True,
+        stop_early: bool = False,
     ) -> None:
         self._stop_early = stop_early
-        self._prompter = Prompter(procedure, reply_format)
+        self._prompter = Prompter(procedure, reply_format, full=full)
         self._reply_format = reply_format
         self._random = chance
         self._usual = 0

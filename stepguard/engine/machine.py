@@ -96,7 +96,13 @@ class Engine:
         fallbacks = Fallbacks(settings.fallbacks, timeout=settings.retry.timeout)
         repairs = Repairs(settings.repair, Fallbacks() if observe else fallbacks)
         self._learning = learning = Learning(settings.segments, settings.profile, repairs)
-        asker = Asker(procedure, settings.reply_format, chance, stop_early=settings.stop_early and not observe)
+        asker = Asker(
+            procedure,
+            settings.reply_format,
+            chance,
+            full=settings.prompts == "full",
+            stop_early=settings.stop_early and not observe,
+        )
         # The way of a flight, from its start to its end.
         self._landing = landing = Landing(schedule, repairs, spending, history, learning, asker, ending)
         self._judge = judge = ClaimJudge(schedule, repairs, outbox, landing, recall, observe=observe)

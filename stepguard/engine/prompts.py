@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
-from typing import Final
+from typing import Final, Literal
 
 from stepguard.backends.base import Message
 from stepguard.engine.control.sources import in_numbers
 from stepguard.engine.demonstrations import (
+    COMPACT,
     EXAMPLE_VALUES,
     PLAIN_KINDS,
     DemonstratedStep,
@@ -39,9 +41,14 @@ from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
-from stepguard.replies.formats import ReplyFormat
+from stepguard.replies.formats import EquationFormat, ReplyFormat
 
-_INTRODUCTION: Final = (
+Wording = Literal["brief", "full"]
+"""How prompts are worded: ``full``, or ``brief``, with little in words of the form of the reply, without blanks in
+equations of examples, and with each value only beside the steps that read it, and not in a list above them, too."""
+
+_BRIEF: Final = "Carry out each step exactly as written."
+_FULL: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
     "Do not skip, add, reorder, simplify or correct steps."
 )
@@ -61,12 +68,16 @@ class Prompter:
 
     Args:
         procedure: decides the demonstration: one step of each kind the procedure has.
+        full: whether prompts are worded in full; see `Wording`.
     """
 
-    def __init__(self, procedure: Procedure, reply_format: ReplyFormat) -> None:
+    def __init__(self, procedure: Procedure, reply_format: ReplyFormat, *, full: bool = True) -> None:
         asked = [in_numbers(step) for step in _sample(procedure) if step.performer == "model"]
         kinds = frozenset(map(demonstrated_kind, asked))
+        if type(reply_format) is EquationFormat and not full:  # others say themselves what they want
+            reply_format = replace(reply_format, compact=True)
         self._reply_format = reply_format
+        self._full = full
         # What a step of a branching procedure is asked as shows when it comes up: a sum of dates is no formula then.
         self._common = procedure.straight and kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
         self.prefix: Final[tuple[Message, ...]] = self._prefix_of(kinds)
@@ -95,7 +106,9 @@ class Prompter:
 
     def _prefix_of(self, kinds: frozenset[str]) -> tuple[Message, ...]:
         form = self._reply_format
-        return _prefix(kinds, form) if isinstance(form, Hashable) else _build_prefix(kinds, form)
+        if isinstance(form, Hashable):
+            return _prefix(kinds, form, self._full)
+        return _build_prefix(kinds, form, self._full)
 
     def _own_prefix(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
         """What stands before steps where demonstrations of every kind in a row would be too many: those of their own.
@@ -104,14 +117,14 @@ class Prompter:
         """
         chosen = {step.id: example for step in steps if (example := fitting_example(step, values)) is not None}
         kinds = frozenset(demonstrated_kind(step) for step in steps if step.id not in chosen)
-        found = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format)]
+        found = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format, self._full)]
         shown: list[Example] = []
         for step in steps:
             example = chosen.get(step.id)
             if example is not None and example not in shown and len(shown) < _MOST_EXAMPLES:
                 shown.append(example)
                 demonstration, state = authored(step, example, len(shown))
-                found += _exchange([demonstration], state, self._reply_format)
+                found += _exchange([demonstration], state, self._reply_format, self._full)
         return tuple(found)
 
     def drafting(
@@ -122,7 +135,7 @@ class Prompter:
 
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
-        system = _questioner(self._reply_format, step, values)
+        system = _questioner(self._reply_format, step, values, self._full)
         done = f"Done before:{_done_lines(before)}\n" if before else ""
         shown = ShownValues([step], values, self._order)
         return (*system, Message("user", f"{shown.documents}{done}{_question(step, values, shown)}"))
@@ -136,7 +149,7 @@ class Prompter:
         return (sum(sizes[:-1]) + documents_in(messages[-1].content)) / sum(sizes)
 
     def _described(self, steps: Sequence[Step], values: Mapping[str, Value], before: Sequence[Step]) -> str:
-        return describe_steps(steps, values, before=before, order=self._order)
+        return describe_steps(steps, values, before=before, order=self._order, listed=self._full)
 
 
 def _sample(procedure: Procedure) -> Iterator[Step]:
@@ -153,17 +166,20 @@ def describe_steps(
     *,
     before: Sequence[Step] = (),
     order: Mapping[str, int] = _NO_ORDER,
+    listed: bool = True,
 ) -> str:
     """The live part of a prompt: documents and values these steps read, then the steps with their operands restated.
 
     Args:
         before: steps that are done, and whose text leads into that of the first one.
         order: the place of each input of the procedure, so that documents stand in the same order in every request.
+        listed: whether the values stand in a list above the steps, too.
     """
     shown = ShownValues(steps, values, order)
-    done = f"\nDone before:{_done_lines(before)}" if before else ""
+    above = f"Values:\n{shown.listed}\n" if listed else ""
+    done = f"Done before:{_done_lines(before)}\n" if before else ""
     lines = "\n".join(_line(step, shown.beside(step.reads)) for step in steps)
-    return f"{shown.documents}Values:\n{shown.listed}{done}\nSteps:\n{lines}"
+    return f"{shown.documents}{above}{done}Steps:\n{lines}"
 
 
 def _done_lines(before: Sequence[Step]) -> str:
@@ -270,26 +286,26 @@ _FORMS: Final = {
 }
 
 
-def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:
+def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat, full: bool) -> tuple[Message, ...]:
     examples = example_steps(kinds)
     read = {name for each in examples for name in each.step.reads}
     state: dict[str, Value] = {name: value for name, value in EXAMPLE_VALUES.items() if name in read}
-    return (_system(reply_format), *_exchange(examples, state, reply_format))
+    return (_system(reply_format, full), *_exchange(examples, state, reply_format, full))
 
 
-def _system(reply_format: ReplyFormat) -> Message:
-    return Message("system", f"{_INTRODUCTION}\n{reply_format.instructions}")
+def _system(reply_format: ReplyFormat, full: bool) -> Message:
+    return Message("system", f"{_FULL if full else _BRIEF}\n{reply_format.instructions}")
 
 
 def _exchange(
-    examples: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat
+    examples: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat, full: bool
 ) -> tuple[Message, ...]:
     """A question and its answer, as the conversation before this one."""
-    question = describe_steps([each.step for each in examples], state)
-    return Message("user", question), Message("assistant", answers(examples, state, reply_format))
+    question = describe_steps([each.step for each in examples], state, listed=full)
+    return Message("user", question), Message("assistant", answers(examples, state, reply_format, compact=not full))
 
 
-def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Value]) -> tuple[Message, ...]:
+def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Value], full: bool) -> tuple[Message, ...]:
     """What stands before a plain question: what is wanted, and an example."""
     state: Mapping[str, Value] = EXAMPLE_VALUES
     if step.expression is not None:
@@ -304,7 +320,10 @@ def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Valu
     return (
         Message("system", f"{_QUESTIONER}\n{reply_format.instructions}"),
         Message("user", _question(asked, state, ShownValues([asked], state, _NO_ORDER))),
-        Message("assistant", json.dumps({asked.id: reply_format.answer(asked, *answer)})),
+        Message(
+            "assistant",
+            json.dumps({asked.id: reply_format.answer(asked, *answer)}, separators=None if full else COMPACT),
+        ),
     )
 
 

@@ -9,6 +9,7 @@ from stepguard.backends.base import Backend
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
+from stepguard.engine.prompts import Wording
 from stepguard.engine.segments import Segments
 from stepguard.repair.policy import Repair
 from stepguard.repair.rungs import Rung
@@ -26,6 +27,7 @@ class Settings:
     fallbacks: Sequence[Backend]
     person: Rung | None
     reply_format: ReplyFormat
+    prompts: Wording
     parallel: int
     check_timeout: float | None
     stop_early: bool

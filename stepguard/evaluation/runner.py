@@ -204,13 +204,14 @@ class _Overheard:
         raise BackendError("prompts are only listened to", retryable=False)
 
 
-def hash_prompts(task: Task) -> str:
+def hash_prompts(task: Task, options: ArmOptions) -> str:
     """A hash of what every arm asks first about a task: another one where the wording of any prompt has changed."""
     overheard = _Overheard()
     for name in _ONE_CALL:
-        asyncio.run(arm_named(name).run(task, overheard, ArmOptions(), lambda: task))
+        asyncio.run(arm_named(name).run(task, overheard, options, lambda: task))
     # A guard that nobody answers would leave its complaints in the log.
-    guarded = Prompter(task.procedure, EquationFormat()).messages(task.procedure.steps, task.inputs)
+    prompter = Prompter(task.procedure, EquationFormat(), full=options.prompts == "full")
+    guarded = prompter.messages(task.procedure.steps, task.inputs)
     schema = EquationFormat().response_model(task.procedure.steps).model_json_schema()
     own = [] if task.published is None else [task.published.prompt]
     prompts = [*overheard.prompts, *own, *(message.content for message in guarded), json.dumps(schema)]

@@ -11,15 +11,24 @@ import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar, get_args
 
 from stepguard.backends.base import Backend
 from stepguard.backends.making import as_backend
 from stepguard.backends.person import AskPerson
 from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_count, check_flag, check_instance, check_run_id, check_seconds, check_seed
+from stepguard.core.arguments import (
+    check_count,
+    check_flag,
+    check_instance,
+    check_one_of,
+    check_run_id,
+    check_seconds,
+    check_seed,
+)
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
+from stepguard.engine.prompts import Wording
 from stepguard.engine.segments import Segments
 from stepguard.engine.settings import Settings
 from stepguard.errors import ConfigError
@@ -50,6 +59,7 @@ class DropInKeywords(TypedDict, total=False):
     fallback: object | Sequence[object] | None
     person: AskPerson | None
     reply_format: ReplyFormat | None
+    prompts: Wording
     parallel: int
     check_timeout: float | None
     stop_early: bool
@@ -91,6 +101,10 @@ class GuardOptions:
         person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
             async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
+        prompts: how prompts are worded: ``full``, or ``brief``: less is said of the form of the reply, and each value
+            stands beside the steps that read it, and not in a list above them, too: for whole numbers, since a small
+            model then leaves out the words of roundings. `EquationFormat` alone is told
+            in fewer words; a reply format of your own says what it says.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
             performs them one after the other.
         check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
@@ -123,6 +137,7 @@ class GuardOptions:
     fallback: object | Sequence[object] | None = None
     person: AskPerson | None = None
     reply_format: ReplyFormat | None = None
+    prompts: Wording = "full"
     parallel: int = 1
     check_timeout: float | None = 60.0
     stop_early: bool = False
@@ -151,6 +166,7 @@ class GuardOptions:
                 f"reply_format is a ReplyFormat such as EquationFormat(), not {self.reply_format!r:.60}",
                 option="reply_format",
             )
+        check_one_of(self.prompts, get_args(Wording), "prompts")
         check_count(self.parallel, "parallel")
         check_seconds(self.check_timeout, "check_timeout", positive=True, optional=True)
         check_flag(self.stop_early, "stop_early")
@@ -205,6 +221,7 @@ class GuardOptions:
             fallbacks=(*self.fallbacks(), *_models_of(repair)),
             person=None if self.person is None else person(self.person),
             reply_format=_EQUATIONS if self.reply_format is None else self.reply_format,
+            prompts=self.prompts,
             parallel=self.parallel,
             check_timeout=self.check_timeout,
             stop_early=self.stop_early,

@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
-from stepguard.core.arguments import check_one_of
+from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
@@ -49,6 +49,8 @@ _SAYS_EQUAL = re.compile(
 )
 """Also an arrow, or a verb that says so, between a working and its result."""
 _SUM = re.compile(r"[(]?-?[0-9]+[)]?(?: [-+*/] [(]?-?[0-9]+[)]?)* = -?[0-9]+")
+_COMPACT_SUM = re.compile(r"(?:-?[0-9]+|[(]-?[0-9]+[)])(?:[-+*/](?:[0-9]+|[(]-?[0-9]+[)]))*=-?[0-9]+")
+_COMPACT_OPERATOR = re.compile(r"(?<=[0-9)])[-+*/]")
 _COMMAND = re.compile(r"\\[A-Za-z]+")
 _MAX_LINKS: Final = 100  # every link is read and checked
 _UNPRINTABLE = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
@@ -66,6 +68,11 @@ _INSTRUCTIONS: Final = (
     "equals sign, the result. For a step in words the entry is an object with "
     '"work" (your working) and "value" (the result alone).'
 )
+_IN_BRIEF: Final = (
+    "Answer with one JSON object as in the example: for each step its formula with the numbers filled in, an equals "
+    "sign, the result."
+)
+_OF_NUMBERS: Final = re.compile("[-+*/=().0-9 ]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +82,22 @@ class EquationFormat:
     Args:
         decimal: the decimal separator that the model writes. With ``","``, ``1.234,5`` is 1234.5 and arguments are
             separated by a comma and a blank, or a semicolon; with the default, ``2,34`` is refused.
+        compact: whether examples show equations of numbers without blanks, which models then leave out, too, and say
+            most of what else is said of the format in words.
     """
 
     decimal: Literal[".", ","] = "."
+    compact: bool = False
 
     def __post_init__(self) -> None:
         check_one_of(self.decimal, (".", ","), "decimal")
+        check_flag(self.compact, "compact")
 
     @property
     def instructions(self) -> str:
         """What the model is told about the format."""
-        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma, not a point."
+        told = _IN_BRIEF if self.compact else _INSTRUCTIONS
+        return told if self.decimal == "." else f"{told} Write decimals with a comma, not a point."
 
     def kind(self, step: Step) -> FieldKind:
         """Which kind of field a step is answered in."""
@@ -102,8 +114,11 @@ class EquationFormat:
         if self.decimal == "," and step.type.numeric:
             work, value = with_comma(work), with_comma(value)
         if kind == "equation":
-            return f"{work} = {value}" if work else value
+            return self._spaced(f"{work} = {value}" if work else value)
         return value if kind == "value" else {"work": work, "value": value}
+
+    def _spaced(self, equation: str) -> str:
+        return equation.replace(" ", "") if self.compact and _OF_NUMBERS.fullmatch(equation) else equation
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""
@@ -233,6 +248,9 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
     if _SUM.fullmatch(text) is not None:  # by far the most frequent: nothing in it has to be looked at any further
         work, _, value = text.partition(" = ")
         return Claim(step.id, (work,), value, text)
+    if _COMPACT_SUM.fullmatch(text) is not None:
+        work, _, value = text.partition("=")
+        return Claim(step.id, (_COMPACT_OPERATOR.sub(r" \g<0> ", work),), value, text)
     line = _without_name(unwrap(text.rstrip(_OUTER_SPACE)), step.id)
     if (bad := _UNPRINTABLE.search(line)) is not None:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")

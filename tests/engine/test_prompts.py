@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
@@ -15,7 +16,8 @@ from tables import all_rows
 from stepguard import Claim, Guard, Input, Procedure, Step, Verdict
 from stepguard.backends import Message, Request
 from stepguard.engine.actions import Ask, CheckClaims, Checked, Commit, Replied
-from stepguard.engine.prompts import Prompter, describe_steps
+from stepguard.engine.prompts import Prompter, Wording, describe_steps
+from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
@@ -25,6 +27,7 @@ from stepguard.replies.formats import EquationFormat
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 FORMAT = EquationFormat()
+WORDINGS: Sequence[Wording] = ("brief", "full")
 
 
 class Recording:
@@ -185,6 +188,64 @@ def test_a_reply_format_need_not_be_hashable() -> None:
 
     with ScriptedBackend({"a": "2 * 3 = 6", "b": "6 + 4 = 10"}) as backend:
         assert Guard(backend, reply_format=Plain()).run(P2).status == "verified"
+
+
+def test_full_prompts_describe_the_form_and_list_the_values() -> None:
+    """Brief prompts lack that, and the blanks of the example: an example says it, and each value stands at its step."""
+    asked: dict[Wording, Request] = {}
+    for wording in WORDINGS:
+        model = Recording(SimulatedModel(slips=Slips.none()))
+        Guard(model, prompts=wording).run(Procedure([Step("t", "x + 1")], inputs=["x"]), {"x": 5})
+        (asked[wording],) = model.requests
+    brief, full = ([message.content for message in asked[wording].messages] for wording in WORDINGS)
+    assert len(brief[0]) < len(full[0]) / 2
+    assert "in the example" in brief[0]
+    assert full[0].endswith(FORMAT.instructions)
+    assert brief[2] == '{"s1":"-14+36=22","s2":"22*3=66","s3":"-14-22=-36"}'
+    assert full[2] == '{"s1": "-14 + 36 = 22", "s2": "22 * 3 = 66", "s3": "-14 - 22 = -36"}'
+    assert [brief[3], full[3]] == ["Steps:\nt = x + 1   (x = 5)", "Values:\nx = 5\nSteps:\nt = x + 1   (x = 5)"]
+
+
+def test_only_equations_of_numbers_lose_their_blanks() -> None:
+    """Words, percentages and units are shown as they are written."""
+    steps = [
+        Step("p", "1 / 8", type="percent(1)"),
+        Step("l", "1 < 2"),
+        Step("f", "1 / 3"),
+        Step("w", instruction="Name it."),
+    ]
+    answer = json.loads(Prompter(Procedure(steps), FORMAT, full=False).prefix[2].content)
+    assert answer["s9"] == "22 / 36 = 61.1%"
+    assert answer["s5"] == "66 > 36 = true"
+    assert answer["s8"] == "-14/36=-7/18"
+    assert answer["s7"] == {"work": "c is Lyon, France", "value": "France"}
+
+
+def test_a_format_of_your_own_says_in_brief_prompts_what_it_says() -> None:
+    """Its instructions and its answers stand there as it gives them, whether or not it is made of the default one."""
+
+    class Arrows(EquationFormat):
+        instructions = "Write arrows."
+
+        def answer(self, step: Step, work: str, value: str) -> object:
+            return f"{work} \u2192 {value}"
+
+    class Own:
+        instructions = "Write arrows."
+        answer = Arrows().answer
+        claim = FORMAT.claim
+        response_model = FORMAT.response_model
+
+    for form in (Arrows(), Own()):
+        system, _, answer = Prompter(P2, form, full=False).prefix
+        assert system.content.endswith("\nWrite arrows.")
+        assert json.loads(answer.content)["s1"] == "-14 + 36 \u2192 22"
+
+
+def test_a_wording_that_there_is_not_is_refused() -> None:
+    """The error says which there are."""
+    with pytest.raises(ConfigError, match="prompts is 'brief' or 'full', not 'terse'"):
+        Guard(SimulatedModel(), prompts="terse")  # type: ignore[arg-type]
 
 
 # No leak

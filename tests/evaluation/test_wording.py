@@ -14,6 +14,7 @@ from tables import all_rows
 
 from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
+from stepguard.engine.prompts import Wording
 from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
 from stepguard.evaluation.arms.wording import DECISIONS
@@ -45,9 +46,11 @@ class Listening:
         return ["\n".join(f"[{each.role}] {each.content}" for each in request.messages) for request in self.asked]
 
 
-def run(arm: str, slips: Slips | None = None, task: Task = TASK) -> tuple[Listening, Outcome]:
+def run(
+    arm: str, slips: Slips | None = None, task: Task = TASK, *, prompts: Wording = "full"
+) -> tuple[Listening, Outcome]:
     model = Listening(slips or Slips.none())
-    outcome = asyncio.run(arm_named(arm).run(task, model, ArmOptions(segment=4), lambda: task))
+    outcome = asyncio.run(arm_named(arm).run(task, model, ArmOptions(segment=4, prompts=prompts), lambda: task))
     return model, outcome
 
 
@@ -94,6 +97,21 @@ def test_each_decision_leaves_out_what_it_says() -> None:
     whole = prompts["excerpt"].rpartition("[user] ")[2].partition("\n\n")[0]
     assert [line.split(" = ")[0] for line in whole.splitlines()[1:]] == [step.id for step in TASK.procedure.steps]
     assert prompts["fresh_retries"] == plain
+
+
+def test_brief_prompts_lack_the_same_but_for_the_list_that_they_have_not() -> None:
+    """A decision is left out of what brief prompts hold; one that they do not hold is refused by name."""
+    plain = run("guard", prompts="brief")[0].prompts[1]
+    assert "Values:" not in plain
+    assert '{"s1":"-14+36=22","s2":"22*3=66"' in plain
+    prompts = {decision: run(f"guard(without={decision})", prompts="brief")[0].prompts for decision in DECISIONS}
+    assert '{"s1":"22","s2":"66","s3":"-36",' in prompts["working"][1]
+    assert '{"s1":"-14+36=22","s2":"22*3=66"' in prompts["names"][1]
+    assert prompts["operands"][1] == re.sub(r"   \(.*\)$", "", plain, flags=re.MULTILINE)
+    assert prompts["values"] == []
+    for arm in ("guard", "chunk"):
+        outcome = run(f"{arm}(without=values)", prompts="brief")[1]
+        assert (outcome.status, outcome.error) == ("error", "brief prompts have no list of values: --prompts full has")
 
 
 def test_replies_keyed_by_place_are_asked_and_read_by_place() -> None:

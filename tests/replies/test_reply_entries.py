@@ -88,6 +88,13 @@ def test_reads_an_equation(field: str, work: tuple[str, ...], value: str) -> Non
     assert (claim.work, claim.value, claim.text) == (work, value, field)
 
 
+@all_rows("text", ["-14 + 36 = 22", "3 * (-4) = -12", "(-3) - 4 / 2 = -5", "7 = 7", "1 - (-2) + 3 = 6"])
+def test_a_sum_without_blanks_is_the_same_claim(text: str) -> None:
+    """Models leave out blanks that examples do not show: what is claimed does not depend on them."""
+    (spaced,), (compact,) = one(text).claims, one(text.replace(" ", "")).claims
+    assert (compact.work, compact.value) == (spaced.work, spaced.value)
+
+
 @all_rows("digits", ["9007199254740993", "0.29999999999999998", "1e400", "-0", "1E+3", "9" * 5_000])
 def test_numbers_of_json_stay_text(digits: str) -> None:
     """A bare number is claimed digit by digit; no float rounds it and none is too long."""

@@ -68,6 +68,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
     parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
+    parser.add_argument(
+        "--prompts",
+        choices=("full", "brief"),
+        default="full",
+        help="how chunk and guard word their prompts (default: full)",
+    )
     parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
     parser.add_argument(
         "--learned",

@@ -50,7 +50,13 @@ def make_plan(args: argparse.Namespace) -> Plan:
     learned = None if args.learned is None else Profile.load(args.learned)
     if learned is not None and not learned.tells:
         raise ConfigError(f"the profile {args.learned} has seen no calls: it foretells nothing", option="learned")
-    options = ArmOptions(segment=args.segment, repair=repair, profile=learned, retry=RetryPolicy(timeout=args.timeout))
+    options = ArmOptions(
+        segment=args.segment,
+        repair=repair,
+        prompts=args.prompts,
+        profile=learned,
+        retry=RetryPolicy(timeout=args.timeout),
+    )
     # Cases are numbered from 0 on; --seed is the simulated model's alone then.
     seed = args.seed if args.cases is None else 0
     return Plan(family=family, cells=cells, arms=arms, seed=seed, options=options, items=items)
@@ -159,11 +165,12 @@ def describe_configuration(args: argparse.Namespace, plan: Plan, model: str) -> 
         **({} if fixed is None else {"items_hash": fixed.digest}),
         "seed": args.seed,
         "segment": args.segment,
+        **({} if args.prompts == "full" else {"prompts": args.prompts}),
         "retries": args.retries,
         "ladder": [rung.name for rung in Ladder().rungs] if args.retries is None else None,
         "learned": None if plan.options.profile is None else plan.options.profile.to_dict(),
         "temperature": {"first": FIRST.temperature, "retry": Resample().temperature},
-        "prompt_hash": hash_prompts(sample),
+        "prompt_hash": hash_prompts(sample, plan.options),
         "stepguard": version_of("stepguard"),
     }
 

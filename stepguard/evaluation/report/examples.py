@@ -136,6 +136,7 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
             backend,
             segment=meta.get("segment", 10),
             repair=Ladder() if meta.get("retries") is None else meta["retries"],
+            prompts=meta.get("prompts", "full"),
             history=None,
             seed=outcome.seed,
         )
