@@ -101,10 +101,9 @@ class GuardOptions:
         person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
             async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
-        prompts: how prompts are worded: ``full``, or ``brief``: less is said of the form of the reply, and each value
-            stands beside the steps that read it, and not in a list above them, too: for whole numbers, since a small
-            model then leaves out the words of roundings. `EquationFormat` alone is told
-            in fewer words; a reply format of your own says what it says.
+        prompts: how prompts are worded: ``full``, or ``brief``: less is said of the form of the reply (but by a format
+            of your own), examples have no blanks, and each value stands only beside the steps that read it. For steps
+            of whole numbers: a small model then leaves out the words of roundings.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
             performs them one after the other.
         check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
