@@ -117,6 +117,7 @@ def replay_conversation(
     zone: tzinfo = UTC,
     facts: Mapping[str, object] | None = None,
     confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
+    failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
 ) -> list[ReplayedCall]:
     """What a gate would have said of each call of a conversation, in their order.
 
@@ -128,6 +129,8 @@ def replay_conversation(
         zone: the time zone of moments that name none.
         facts: facts without keys that the host knew.
         confirmed: whether somebody had said yes to a call, by their role and the messages before it.
+        failure: whether a recorded result says that nothing was done; a span that failed may have done something all
+            the same.
 
     Raises:
         ConfigError: a message holds calls in another form than OpenAI's chats.
@@ -156,8 +159,7 @@ def replay_conversation(
             replayed[id] = ReplayedCall(number, call.line or number, call.message, decision, reads)
         elif replayed[id].decision.number is not None:
             text = call.result if isinstance(call.result, str) else json.dumps(call.result)
-            # A span that failed may have done something all the same.
-            nothing_done = not call.failed and text.startswith("Error")
+            nothing_done = not call.failed and failure(text)
             if call.failed or nothing_done:
                 gate.failed(id, done=not nothing_done)
             else:
