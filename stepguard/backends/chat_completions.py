@@ -90,8 +90,7 @@ def first_choice(raw: object) -> object:
 def text_of_content(content: object) -> str | None:
     """The text of a content: text itself, parts of it, or data that a server has read already.
 
-    Raises:
-        ValueError: it is something else.
+    Raises ValueError: it is something else.
     """
     if content is None or isinstance(content, str):
         return content
@@ -120,8 +119,7 @@ def _refusal_part(content: object) -> str | None:
 def text_of_data(given: Mapping[str, Any] | list[Any]) -> str:
     """The text of data that a server has read already, instead of handing on what the model wrote.
 
-    Raises:
-        ValueError: it holds a number whose digits are lost, or what JSON cannot hold.
+    Raises ValueError: it holds a number whose digits are lost, or what JSON cannot hold.
     """
     waiting: list[object] = [given]
     while waiting:

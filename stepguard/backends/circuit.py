@@ -143,8 +143,7 @@ class CircuitBreaker(WrappedBackend):
     def _begin(self) -> bool:
         """Whether a call that may be sent now is the one that tries the model again.
 
-        Raises:
-            CircuitOpen: it may not be sent.
+        Raises CircuitOpen: it may not be sent.
         """
         with self._lock:
             for limit, most, spent in (

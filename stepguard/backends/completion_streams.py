@@ -267,8 +267,7 @@ def body_of_text(text: str) -> object:
 def whole_body(raw: object, stream: CompletionStream) -> object:
     """The body of a reply that was to come in one piece: some servers send it as events, or as text.
 
-    Raises:
-        UnicodeDecodeError: its bytes are no UTF-8.
+    Raises UnicodeDecodeError: its bytes are no UTF-8.
     """
     if isinstance(raw, bytes):
         try:

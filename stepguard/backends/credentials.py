@@ -40,8 +40,7 @@ def connected(make: Callable[[], _Client], place: str) -> _Client:
 def read_key(given: str | None, variables: Sequence[str], *, otherwise: str | None = None) -> str | None:
     """The key that is given, or the first that one of these variables of the environment holds.
 
-    Raises:
-        ConfigError: there is none although there are variables for it, or no header can carry it.
+    Raises ConfigError: there is none although there are variables for it, or no header can carry it.
     """
     known = (os.environ.get(variable, "").strip() for variable in variables)
     key = (given or "").strip() or next(filter(None, known), otherwise)

@@ -126,8 +126,7 @@ def model_of(client: object) -> str | None:
 def method_of(client: Any) -> Callable[..., Any]:
     """The method of the SDK that a client of instructor's has patched, without retries of its own where it can be.
 
-    Raises:
-        ConfigError: it has patched none.
+    Raises ConfigError: it has patched none.
     """
     if client.provider.value == "bedrock":
         found: Any = client.client.converse

@@ -55,8 +55,7 @@ class Provider:
     def endpoint(self) -> str | None:
         """The endpoint to ask, None to leave it to the SDK.
 
-        Raises:
-            ConfigError: no endpoint is set, and there is no common one.
+        Raises ConfigError: no endpoint is set, and there is no common one.
         """
         if self is OPENAI and (given := os.environ.get("OPENAI_BASE_URL")) is not None:
             return given.strip() or self.url  # the SDK takes an empty one at its word
@@ -131,8 +130,7 @@ PROVIDERS: Final[Mapping[str, Provider]] = MappingProxyType(
 def split_name(name: str) -> tuple[Provider, str]:
     """The provider and the model that ``"openrouter/meta-llama/llama-3.3-70b"`` names.
 
-    Raises:
-        ConfigError: it names no model, or no provider that can be asked.
+    Raises ConfigError: it names no model, or no provider that can be asked.
     """
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     first, slash, model = name.partition("/")

@@ -121,8 +121,7 @@ class ReplyStore:
     def erase(self, keys: Iterable[str]) -> None:
         """Take replies out, and out of the file itself; whoever needs one asks the model again.
 
-        Raises:
-            ConfigError: another program is reading or writing the file, so that it may still hold them.
+        Raises ConfigError: another program is reading or writing the file, so that it may still hold them.
         """
         try:
             with self._lock:

@@ -24,8 +24,7 @@ from stepguard.errors import ConfigError
 def check_common(model: object, api_key: object, limiter: object) -> None:
     """Refuse what no backend over an SDK takes.
 
-    Raises:
-        ConfigError: the model is no text, the key is none, or the limiter is another object.
+    Raises ConfigError: the model is no text, the key is none, or the limiter is another object.
     """
     check_text(model, "model", what="text such as 'gpt-4.1-mini'", filled=True)
     if api_key is not None and not (isinstance(api_key, str) and api_key):  # a key is shown nowhere

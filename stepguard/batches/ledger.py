@@ -35,8 +35,7 @@ def ledger_path(out: Path) -> Path:
 def check_start(out: Path, *, resume: bool) -> None:
     """Refuse to write over results, and to go on with those of nobody knows what.
 
-    Raises:
-        ConfigError: there are results and `resume` is not set, or no ledger is beside them.
+    Raises ConfigError: there are results and `resume` is not set, or no ledger is beside them.
     """
     path = ledger_path(out)
     known, written = path.exists(), out.exists() and out.stat().st_size > 0

@@ -104,8 +104,7 @@ class _RowMapper:
     def __call__(self, batch: Any) -> Any:
         """The results of the rows of a table of Arrow, as another one.
 
-        Raises:
-            ConfigError: there is no such column as the key.
+        Raises ConfigError: there is no such column as the key.
         """
         arrow: Any = import_module("pyarrow")
         if self._key not in batch.column_names:

@@ -118,8 +118,7 @@ def add_limits(group: argparse._ActionsContainer) -> None:
 def declared_limits(options: argparse.Namespace) -> Iterator[None]:
     """Have the limits of `add_limits` hold for every endpoint that is asked meanwhile.
 
-    Raises:
-        ConfigError: one is no number above 0.
+    Raises ConfigError: one is no number above 0.
     """
     requests, tokens = getattr(options, "requests_per_minute", None), getattr(options, "tokens_per_minute", None)
     if requests is None and tokens is None:
@@ -169,8 +168,7 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 def load_file(path: str) -> Procedure:
     """The procedure in a file; an error names the file.
 
-    Raises:
-        ProcedureError: the file cannot be read, or holds no procedure.
+    Raises ProcedureError: the file cannot be read, or holds no procedure.
     """
     try:
         return Procedure.load(path)
@@ -206,8 +204,7 @@ def read_inputs(pairs: Iterable[str], procedure: Procedure, path: str | None = N
 def read_values(pairs: Iterable[str], known: Mapping[str, object] | None = None) -> dict[str, object]:
     """What ``name=value`` options say, beside what is known already; see `read_inputs`.
 
-    Raises:
-        InputError: an input is given twice, or a file cannot be read.
+    Raises InputError: an input is given twice, or a file cannot be read.
     """
     inputs = dict(known or {})
     for pair in pairs:

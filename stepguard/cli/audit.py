@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Audit a transcript and print what was found.
 
-    Raises:
-        StepguardError: nothing was audited, because of the files or the inputs.
+    Raises StepguardError: nothing was audited, because of the files or the inputs.
     """
     procedure = load_file(options.file)
     inputs = read_inputs(options.input, procedure, options.inputs)

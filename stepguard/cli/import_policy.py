@@ -28,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Print the draft to standard output, and what is no rule of it to standard error.
 
-    Raises:
-        ConfigError: a file cannot be read.
+    Raises ConfigError: a file cannot be read.
     """
     tools = None if options.tools is None else declare_tools(read_argument(options.tools, "tools"))
     name = "policy" if options.file == "-" else " ".join(Path(options.file).stem.split()) or "policy"

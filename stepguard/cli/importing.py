@@ -20,8 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Print the procedure to standard output, and the notes to standard error.
 
-    Raises:
-        ConfigError: the file cannot be read.
+    Raises ConfigError: the file cannot be read.
     """
     imported_procedure = import_procedure(read_argument(options.file, "file"))
     if imported_procedure.procedure is not None:

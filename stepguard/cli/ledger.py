@@ -108,8 +108,7 @@ def add_erase(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Carry out one of the commands and return its exit code.
 
-    Raises:
-        StepguardError: nothing was done, because of the file or the arguments.
+    Raises StepguardError: nothing was done, because of the file or the arguments.
     """
     with Ledger(options.ledger, read_only=_reads(options)) as ledger:
         match options.command:

@@ -57,8 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Serve until the client closes stdin, or with ``--http`` until a signal.
 
-    Raises:
-        StepguardError: nothing was served, because of the options, the procedures or a missing package.
+    Raises StepguardError: nothing was served, because of the options, the procedures or a missing package.
     """
     if options.http and options.host not in _LOOPBACK:
         raise ConfigError(

@@ -70,8 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Pass messages between a client on stdio and the server, until one of them ends.
 
-    Raises:
-        StepguardError: the policy or an option cannot work, or the server cannot be started.
+    Raises StepguardError: the policy or an option cannot work, or the server cannot be started.
     """
     from stepguard.ledger import Ledger
 

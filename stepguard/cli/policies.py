@@ -22,8 +22,7 @@ def add_facts(parser: argparse.ArgumentParser) -> None:
 def load_policy(path: str) -> Policy:
     """The policy in a file; what its author should look at is said on stderr.
 
-    Raises:
-        StepguardError: it cannot be read, or holds none.
+    Raises StepguardError: it cannot be read, or holds none.
     """
     try:
         policy = Policy.load(path)

@@ -117,8 +117,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM, then let the requests in flight end.
 
-    Raises:
-        StepguardError: nothing was served, because of the options, the procedures or a missing package.
+    Raises StepguardError: nothing was served, because of the options, the procedures or a missing package.
     """
     from stepguard.integrations.chat.trust import Trust
     from stepguard.serve import Limits, create_app

@@ -29,8 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM.
 
-    Raises:
-        StepguardError: nothing was served, because of the file, the options or a missing package.
+    Raises StepguardError: nothing was served, because of the file, the options or a missing package.
     """
     token = os.environ.get(_TOKEN) or None
     if options.host not in _LOOPBACK and token is None:

@@ -73,8 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def main(options: argparse.Namespace) -> int:
     """Carry out one of the commands and return its exit code.
 
-    Raises:
-        StepguardError: nothing was done, because of the ledger, the arguments or a missing package.
+    Raises StepguardError: nothing was done, because of the ledger, the arguments or a missing package.
     """
     if options.command == "worker":
         return _work(options)

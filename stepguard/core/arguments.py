@@ -23,8 +23,7 @@ def check_count(
 ) -> None:
     """A whole number, such as 5; True and 5.0 are none.
 
-    Raises:
-        ConfigError: it is none, below `least`, or above `most`.
+    Raises ConfigError: it is none, below `least`, or above `most`.
     """
     if (optional and value is None) or (type(value) is int and least <= value and (most is None or value <= most)):
         return
@@ -47,8 +46,7 @@ def check_number(
 
     `what` says what it stands for, such as "a probability".
 
-    Raises:
-        ConfigError: it is none, or out of these bounds.
+    Raises ConfigError: it is none, or out of these bounds.
     """
     if optional and value is None:
         return
@@ -73,8 +71,7 @@ def check_seconds(
 ) -> None:
     """A finite span of time of 0 or more seconds, and at most `most`; above 0 where it has to be `positive`.
 
-    Raises:
-        ConfigError: it is none.
+    Raises ConfigError: it is none.
     """
     if (optional and value is None) or (is_seconds(value) and value <= most and (value > 0 or not positive)):
         return
@@ -86,8 +83,7 @@ def check_seconds(
 def check_seed(value: object, option: str = "seed") -> None:
     """What makes random choices repeatable: a whole number of any sign, or None for a new one each time.
 
-    Raises:
-        ConfigError: it is neither.
+    Raises ConfigError: it is neither.
     """
     if value is not None and type(value) is not int:
         raise _refusal(f"{option} is a whole number, or None for a new one each time", value, option)
@@ -96,8 +92,7 @@ def check_seed(value: object, option: str = "seed") -> None:
 def check_flag(value: object, option: str, *, name: str = "") -> None:
     """True or False; other values that are true or false in Python are most likely meant otherwise.
 
-    Raises:
-        ConfigError: it is neither.
+    Raises ConfigError: it is neither.
     """
     if not isinstance(value, bool):
         raise _refusal(f"{name or option} is true or false", value, option)
@@ -129,8 +124,7 @@ def check_text(
 
     `what` describes it, such as "text such as 'gpt-4.1-mini'".
 
-    Raises:
-        ConfigError: it is none.
+    Raises ConfigError: it is none.
     """
     if optional and value is None:
         return
@@ -145,8 +139,7 @@ def check_names(value: object, option: str, *, what: str = "a list of names", op
 
     What can be gone through only once is not looked into.
 
-    Raises:
-        ConfigError: it is no collection of texts.
+    Raises ConfigError: it is no collection of texts.
     """
     if optional and value is None:
         return
@@ -160,8 +153,7 @@ def check_mapping(
 ) -> None:
     """A mapping. What is given in its place may hold a caller's data, so that the message tells its type alone.
 
-    Raises:
-        ConfigError: it is none.
+    Raises ConfigError: it is none.
     """
     if not isinstance(value, Mapping) and not (optional and value is None):
         raise ConfigError(f"{option} is {what}, not {type(value).__name__}", option=option)
@@ -178,8 +170,7 @@ def check_instance(
 ) -> None:
     """An object of a class; `what` describes one, such as "a Budget such as Budget(calls=40)".
 
-    Raises:
-        ConfigError: it is none.
+    Raises ConfigError: it is none.
     """
     if not isinstance(value, kind) and not (optional and value is None):
         raise _refusal(f"{name or option} is {what}", value, option)

@@ -64,8 +64,7 @@ class Plugins:
     def called(self, name: str) -> type:
         """The class of this package that Python calls so.
 
-        Raises:
-            AttributeError: there is none.
+        Raises AttributeError: there is none.
         """
         shared = (key for key, (_, attribute) in self.shared.items() if attribute == name)
         own = self.own(next(shared, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
@@ -84,8 +83,7 @@ class Plugins:
     def find(self, name: str) -> tuple[object, str]:
         """What has this name, and where it is from.
 
-        Raises:
-            ConfigError: nothing has it, several packages bring it, or the one that does is broken.
+        Raises ConfigError: nothing has it, several packages bring it, or the one that does is broken.
         """
         points = [entry_point for entry_point in _brought(self.group) if entry_point.name == name]
         if (own := self.own(name)) is not None:

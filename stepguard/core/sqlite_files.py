@@ -19,8 +19,7 @@ def find_foreign(path: str, *, must_exist: bool) -> str | None:
     would free the locks that another connection of this process holds on it, and a second process would take the log
     away under that one.
 
-    Raises:
-        OSError: the file may not be read, or is not there although it must.
+    Raises OSError: the file may not be read, or is not there although it must.
     """
     try:
         facts = os.stat(path)

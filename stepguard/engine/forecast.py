@@ -77,8 +77,7 @@ def forecast(
 ) -> Forecast:
     """What a guarded run of a procedure will probably cost. `Guard.forecast` does it with the guard's own options.
 
-    Raises:
-        ConfigError: the profile holds no calls, or the procedure goes through a list whose length is not known.
+    Raises ConfigError: the profile holds no calls, or the procedure goes through a list whose length is not known.
     """
     if not profile.tells:
         raise ConfigError("a forecast needs a profile that has seen calls: add up Result.profile", option="profile")

@@ -135,8 +135,7 @@ def step_digest(step: Step, values: Mapping[str, Value]) -> str:
 def call_digest(step: Step, values: Mapping[str, Value]) -> str:
     """What a tool is called with, as a short text.
 
-    Raises:
-        EvaluationError: an argument has no value; nothing can be called then.
+    Raises EvaluationError: an argument has no value; nothing can be called then.
     """
     given = [(name, to_data(evaluate_term(value, values, {}))) for name, value in step.arguments]
     return blake2b(json.dumps((step.operation, given)).encode(), digest_size=16).hexdigest()

@@ -208,9 +208,8 @@ class Engine:
     def send(self, event: Event) -> None:
         """Take in what has happened.
 
-        Raises:
-            UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed
-                then: the action is still to be answered.
+        Raises UsageError: the event answers no outstanding action of this run, or does not fit it. Nothing has changed
+        then: the action is still to be answered.
         """
         if isinstance(event, Clock):
             self._now = max(self._now, event.now)

@@ -62,8 +62,7 @@ class Outbox:
     def answered(self, event: Event) -> tuple[Action, Phase] | None:
         """The action that an event answers, which is done with; None where it was dropped.
 
-        Raises:
-            UsageError: the event answers no outstanding action, or does not fit it. Nothing has changed then.
+        Raises UsageError: the event answers no outstanding action, or does not fit it. Nothing has changed then.
         """
         assert not isinstance(event, Clock)
         if event.id in self._dropped:

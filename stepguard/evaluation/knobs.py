@@ -27,8 +27,7 @@ def read_name(text: str) -> tuple[str, dict[str, object]] | None:
 def check_knobs(what: str, knobs: Iterable[str], allowed: Sequence[str], option: str) -> None:
     """Refuse knobs that there are none of.
 
-    Raises:
-        ConfigError: one is not among the allowed ones; what has none of that name, such as ``arm 'cot'``, is named.
+    Raises ConfigError: one is not among the allowed ones; what has none of that name, such as ``arm 'cot'``, is named.
     """
     unknown = [knob for knob in knobs if knob not in allowed]
     if unknown:

@@ -70,8 +70,7 @@ class Plan:
     def neighbour(self, seed: int, length: int) -> Task:
         """The instance behind another one of its cell; the first one behind the last.
 
-        Raises:
-            ConfigError: the cell has no other.
+        Raises ConfigError: the cell has no other.
         """
         if self.items:
             others = [item for item in self.items if item != (length, seed)]

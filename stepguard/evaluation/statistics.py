@@ -279,8 +279,7 @@ class Paired:
 def compare(first: Sequence[bool], second: Sequence[bool]) -> Paired:
     """Compare two arms; the sequences hold whether each was right, instance by instance.
 
-    Raises:
-        ValueError: the sequences are empty or differ in length.
+    Raises ValueError: the sequences are empty or differ in length.
     """
     n = len(first)
     if n != len(second) or n == 0:

@@ -38,8 +38,7 @@ class _Frame(Protocol):
 def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
     """The rows of what was given, one at a time: those of a DataFrame are called what its index calls them.
 
-    Raises:
-        ConfigError: it has no rows, or a DataFrame two columns of one name.
+    Raises ConfigError: it has no rows, or a DataFrame two columns of one name.
     """
     if isinstance(inputs, _Frame):
         names = [str(each) for each in inputs.columns]

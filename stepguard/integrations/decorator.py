@@ -171,8 +171,7 @@ def guarded(
 def _parameters_before(function: object, takes: Takes) -> int:
     """How many arguments stand in front of the messages.
 
-    Raises:
-        ConfigError: it is no function that can be called with messages.
+    Raises ConfigError: it is no function that can be called with messages.
     """
     if not callable(function) or isinstance(function, type | classmethod | staticmethod):
         raise ConfigError(

@@ -266,8 +266,7 @@ def verified_output(
 def _inputs(arguments: str, checker: OutputChecker) -> dict[str, Value]:
     """The inputs behind an output, from the arguments of the call as the JSON text that came.
 
-    Raises:
-        InputError: they are not all among them, or in a form that says nothing certain.
+    Raises InputError: they are not all among them, or in a form that says nothing certain.
     """
     try:
         found = decode(arguments.strip() or "{}")

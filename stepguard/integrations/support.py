@@ -45,8 +45,7 @@ def check_support(procedures: Iterable[Procedure], at_least: Strength) -> None:
 
     A lazy procedure is not looked through.
 
-    Raises:
-        ConfigError: at most less than `at_least` can stand behind a step, or that is no strength.
+    Raises ConfigError: at most less than `at_least` can stand behind a step, or that is no strength.
     """
     check_strength(at_least)
     if STRENGTHS.index(at_least) <= _VOTED:  # votes can bring that

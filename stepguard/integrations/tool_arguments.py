@@ -38,8 +38,7 @@ def arguments_schema(inputs: Sequence[Input]) -> dict[str, Any]:
 def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
     """The inputs of a run, as a `Guard` takes them, from the arguments of a tool call, as the JSON text that came.
 
-    Raises:
-        InputError: they do not fit. The message names every problem and what is expected, for whoever made the call.
+    Raises InputError: they do not fit. The message names every problem and what is expected, for whoever made the call.
     """
     try:
         given = decode(text.strip() or "{}")
@@ -71,8 +70,7 @@ def read_arguments(procedure: Procedure, text: str) -> dict[str, object]:
 def accept_json(kind: ValueType, given: object) -> Value:
     """A value of JSON, as `stepguard.language.strict_json` decodes it, or of Python, as a value of a type.
 
-    Raises:
-        ValueRefused: it is none, or would have to be rounded.
+    Raises ValueRefused: it is none, or would have to be rounded.
     """
     if isinstance(given, JsonNumber):
         if kind.numeric:

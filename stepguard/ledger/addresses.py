@@ -15,8 +15,7 @@ _NAME: Final = re.compile(r"[a-z_][a-z0-9_]{0,54}")
 def read_address(address: str) -> tuple[str, str, str]:
     """What is shown of an address, the schema that it names, and the address without that.
 
-    Raises:
-        ConfigError: it is no address, or no ledger can be kept in that schema.
+    Raises ConfigError: it is no address, or no ledger can be kept in that schema.
     """
     try:
         parts = urlsplit(address)

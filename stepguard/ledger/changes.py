@@ -70,8 +70,7 @@ class RunChange:
     def repeat(self, step: str) -> None:
         """Let a call of a tool, of which nobody knows what came of it, be made again.
 
-        Raises:
-            ConfigError: there is no such call.
+        Raises ConfigError: there is no such call.
         """
         call, offered = self._unsettled(step), self._offered(step)
         if offered is not None:
@@ -136,8 +135,7 @@ class RunChange:
 def read_answer(given: object) -> Value:
     """What a person or a host gives, as a value; its type is looked at when the run goes on.
 
-    Raises:
-        ConfigError: it is nothing that a value can be.
+    Raises ConfigError: it is nothing that a value can be.
     """
     if isinstance(given, Mapping):
         return Record({str(name): read_answer(each) for name, each in given.items()})

@@ -78,8 +78,7 @@ class KeptRun:
 def load_run(file: LedgerStore, run: int) -> KeptRun:
     """Everything that is durable of a run.
 
-    Raises:
-        LedgerError: a record cannot be read; it is named. Or no record says that the run was begun.
+    Raises LedgerError: a record cannot be read; it is named. Or no record says that the run was begun.
     """
     kept = KeptRun()
     rows = file.read("select number, kind, body from records where run = ? order by number", run)

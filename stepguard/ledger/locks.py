@@ -31,8 +31,7 @@ class RunLocks:
     def take(self, run: int) -> bool:
         """Take the lock of a run, by its number; whether nobody else holds it.
 
-        Raises:
-            OSError: the file cannot be made.
+        Raises OSError: the file cannot be made.
         """
         with self._guard:
             if run in self._held:

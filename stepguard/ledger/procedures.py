@@ -41,8 +41,7 @@ def digest_of_source(source: str, operations: str) -> str:
 def read_procedure(source: str, operations: str) -> Procedure:
     """A procedure from its text, with operations that are never called.
 
-    Raises:
-        ProcedureError: the text does not hold all of it, because it has checks of the host's, say.
+    Raises ProcedureError: the text does not hold all of it, because it has checks of the host's, say.
     """
     functions: dict[str, Any] = {}
     tools: dict[str, Any] = {}

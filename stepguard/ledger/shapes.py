@@ -107,8 +107,7 @@ _SHAPES: Final[dict[str, dict[str, Any]]] = {
 def check_shape(kind: str, body: object) -> None:
     """See that the body of a record is one of its kind, as far as its parts are of the right types.
 
-    Raises:
-        ValueError: it is none; the part is named.
+    Raises ValueError: it is none; the part is named.
     """
     wrong = _fault(body, _SHAPES.get(kind, {}))
     if wrong is not None:

@@ -156,8 +156,7 @@ class LedgerFile(LedgerStore):
     def _check_there(self) -> None:
         """See that what is written will be where others look for it.
 
-        Raises:
-            LedgerError: the file, or one of those beside it, was taken away.
+        Raises LedgerError: the file, or one of those beside it, was taken away.
         """
         identity = _identity(self._files)
         if self._identity in ((), identity):

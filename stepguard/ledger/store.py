@@ -236,9 +236,8 @@ class LedgerStore(ABC):
         """Write in one transaction, which survives the death of the process when this is left, and behind `sync` a
         loss of power; nobody else writes meanwhile.
 
-        Raises:
-            LedgerError: it cannot be written; nothing was. Or a server was lost while it was written, and does not come
-                back: then nobody can say, and what is there is read when the run goes on.
+        Raises LedgerError: it cannot be written; nothing was. Or a server was lost while it was written, and does not
+        come back: then nobody can say, and what is there is read when the run goes on.
         """
 
     def write(self, change: Callable[[Transaction], None]) -> None:
@@ -248,8 +247,7 @@ class LedgerStore(ABC):
     def sync(self) -> None:
         """Have everything that was written before, by whomever, survive a loss of power. Others may write meanwhile.
 
-        Raises:
-            LedgerError: it may be lost, and nothing more can be written here.
+        Raises LedgerError: it may be lost, and nothing more can be written here.
         """
         self._syncing.wait(self._sync_written)
 
@@ -261,8 +259,7 @@ class LedgerStore(ABC):
     def now(self) -> float:
         """The time in seconds since 1970, by the one clock of all who share it.
 
-        Raises:
-            LedgerError: it cannot be read.
+        Raises LedgerError: it cannot be read.
         """
 
     @abstractmethod
@@ -277,16 +274,14 @@ class LedgerStore(ABC):
     def tidy(self) -> None:
         """Take what was erased out of the files themselves.
 
-        Raises:
-            LedgerError: somebody is reading or writing; what was erased may still stand in them.
+        Raises LedgerError: somebody is reading or writing; what was erased may still stand in them.
         """
 
     @abstractmethod
     def take(self, lock: int) -> bool:
         """Take a lock, that of a run by its number; whether nobody else holds it. It is free when the process dies.
 
-        Raises:
-            LedgerError: it cannot be held.
+        Raises LedgerError: it cannot be held.
         """
 
     @abstractmethod

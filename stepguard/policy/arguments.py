@@ -29,8 +29,7 @@ _MAX_DEPTH: Final = 100
 def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tuple[dict[str, Value], dict[str, Any]]:
     """The arguments of a call as values by name, and as the tool is given them.
 
-    Raises:
-        ValueRefused: they are not those of the tool.
+    Raises ValueRefused: they are not those of the tool.
     """
     if isinstance(given, str):
         if len(given) > _MAX_ARGUMENTS:
@@ -88,8 +87,7 @@ def given_data(arguments: object) -> dict[str, Any]:
 def plain_data(value: Any, depth: int = 0) -> Any:
     """Data as it can be saved: JSON's numbers as Python's, everything that JSON does not know as text.
 
-    Raises:
-        ValueRefused: it is nested too deeply, or a number is too long or too large.
+    Raises ValueRefused: it is nested too deeply, or a number is too long or too large.
     """
     if depth > _MAX_DEPTH:
         raise ValueRefused("nested too deeply", text="")

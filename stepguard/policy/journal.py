@@ -80,8 +80,7 @@ class GateChanges:
     def write(self, **latest: Any) -> None:
         """Make it durable, with the `latest` of what is written as it is; where that fails nothing is written any more.
 
-        Raises:
-            LedgerError: it did not become durable, now or earlier.
+        Raises LedgerError: it did not become durable, now or earlier.
         """
         if self._lost:
             raise LedgerError("a change of this gate did not become durable: close it, and open it with its run_id")

@@ -134,8 +134,7 @@ class GateMemory:
     def yes_to(self, by: str, tool: DeclaredTool, arguments: str | Mapping[str, Any]) -> str:
         """A yes to a call: to what its arguments say, however a number in them is written.
 
-        Raises:
-            ValueRefused: the arguments cannot be read.
+        Raises ValueRefused: the arguments cannot be read.
         """
         values, data = read_arguments_of(tool, arguments, self.reader)
         exact = {name: show_value(cast(Value, to_exact(each))) for name, each in values.items()}
@@ -205,8 +204,7 @@ class GateMemory:
     def open_journal(self, ledger: GateLedger, run_id: str, options: Mapping[str, Any]) -> None:
         """Go on with a conversation of a ledger, and keep this one there with the options of its gate.
 
-        Raises:
-            LedgerError: it cannot be read.
+        Raises LedgerError: it cannot be read.
         """
         journal = ledger.open_gate(self.policy, run_id=run_id, conversation=self.conversation, options=options)
         self.conversation = journal.conversation
@@ -230,8 +228,7 @@ class GateMemory:
     def write(self) -> None:
         """Make what has changed durable, before anything is done with it.
 
-        Raises:
-            LedgerError: it did not become durable, now or earlier; the gate is of no use any more.
+        Raises LedgerError: it did not become durable, now or earlier; the gate is of no use any more.
         """
         if self._durable is not None:
             self._durable.write(refused=dict(self.refused), handed_over=self.handed_over)

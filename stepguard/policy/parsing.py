@@ -79,8 +79,7 @@ def _parser() -> Lark:
 def parse_policy_items(text: str) -> list[Any]:
     """The declarations and rules of a text, in their order, as `stepguard.policy.trees` has them.
 
-    Raises:
-        PolicyError: the text is no policy; `line` names where.
+    Raises PolicyError: the text is no policy; `line` names where.
     """
     return _parsed(text, "policy")  # type: ignore[no-any-return]
 

@@ -146,8 +146,7 @@ class Reader:
     def argument(self, kind: ValueType, given: object) -> tuple[Value, object]:
         """The value of an argument, and the JSON data that the tool is given for it.
 
-        Raises:
-            ValueRefused: it is none of this type, or says it in a way that could be read in another one.
+        Raises ValueRefused: it is none of this type, or says it in a way that could be read in another one.
         """
         return self._argument(kind, given, "", 0)
 

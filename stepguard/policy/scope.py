@@ -77,8 +77,7 @@ class RuleScope(dict[str, Value]):
     def truth(self, given: ExpressionLike, missing: list[FactMissing]) -> bool | None:
         """Whether a condition holds, None where that hangs on facts that are not known; they are added to `missing`.
 
-        Raises:
-            EvaluationError: it has no value.
+        Raises EvaluationError: it has no value.
         """
         tree: Expression = tree_of(given)
         match tree:

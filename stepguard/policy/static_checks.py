@@ -26,8 +26,7 @@ def check_rules(
 ) -> list[PolicyNote]:
     """Refuse a policy that cannot be right, or holds what is of no use; what is only said twice is noted.
 
-    Raises:
-        PolicyError: with the line.
+    Raises PolicyError: with the line.
     """
     if not tools:
         raise PolicyError("it declares no tool, and would refuse every call: write `tool refund(order: text)`")

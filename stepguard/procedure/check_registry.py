@@ -105,8 +105,7 @@ def make_check(name: str, setting: object = None) -> Check:
 def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, object] | None = None) -> Check:
     """The check that a call such as ``length(2, most=4)`` means: values by their places, options by name.
 
-    Raises:
-        ConfigError: as `make_check` says; or there are more values than the check takes.
+    Raises ConfigError: as `make_check` says; or there are more values than the check takes.
     """
     entry, _ = CHECKS.find(name)
     named = dict(options or {})

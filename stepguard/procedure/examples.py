@@ -45,8 +45,7 @@ class Example:
     def of(cls, given: object) -> Example:
         """An example from a mapping with ``reads``, ``value`` and ``work``, as files have it.
 
-        Raises:
-            ProcedureError: it is none.
+        Raises ProcedureError: it is none.
         """
         if isinstance(given, Example):
             return given

@@ -18,8 +18,7 @@ def load_procedures(procedures: Mapping[str, Procedure] | str | Path | None) -> 
 
     One without a name of its own is called by that: logs and metrics tell them apart.
 
-    Raises:
-        ConfigError, ProcedureError: as `load_folder`.
+    Raises ConfigError, ProcedureError: as `load_folder`.
     """
     if isinstance(procedures, str | Path):
         return load_folder(Path(procedures))

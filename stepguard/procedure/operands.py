@@ -93,8 +93,7 @@ def _declared(name: str, source: Input | Step, kind: str = "number") -> str:
 def _currency_in(step: Step, sources: Mapping[str, Input | Step]) -> str | None:
     """The currency that a step's value is in, whatever its type says; None where it is in none.
 
-    Raises:
-        ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
+    Raises ProcedureError: it adds or compares amounts in two currencies, or gives one as an amount in another.
     """
     assert step.expression is not None
     try:

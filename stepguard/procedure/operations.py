@@ -80,8 +80,7 @@ class Operation:
     def check_arguments(self, names: tuple[str, ...], step: str) -> None:
         """Refuse a step that calls it with arguments that it does not take, before anything is run.
 
-        Raises:
-            ProcedureError: it does.
+        Raises ProcedureError: it does.
         """
         try:
             parameters = signature(self.function)

@@ -22,8 +22,7 @@ _MOST_NODES: Final = 10_000
 def compose_document(text: str, *, json: bool = False) -> Any:
     """The nodes of a document, of which aliases make nothing endless.
 
-    Raises:
-        ProcedureError: it is no YAML, or JSON; `line` names where.
+    Raises ProcedureError: it is no YAML, or JSON; `line` names where.
     """
     import yaml
 

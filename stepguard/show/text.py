@@ -94,8 +94,7 @@ def draw_lines(
 ) -> Iterator[TextLine]:
     """The lines of `draw_text`, each with what it is; `standing` as for `draw_html`.
 
-    Raises:
-        ConfigError: as for that.
+    Raises ConfigError: as for that.
     """
     check_procedure(procedure)
     check_count(width, "width", least=_LEAST)

@@ -19,8 +19,7 @@ _SIMULATED_FILES: Final = (_OUTCOMES, _RESULTS, "report.html", "accuracy.svg", "
 def check_default_folder() -> Path:
     """The folder to write to, in the current directory; nothing is changed yet.
 
-    Raises:
-        ConfigError: something is there that is no earlier simulated run.
+    Raises ConfigError: something is there that is no earlier simulated run.
     """
     if not FOLDER.exists() or (FOLDER.is_dir() and (not any(FOLDER.iterdir()) or _is_simulated(FOLDER))):
         return FOLDER
@@ -32,8 +31,7 @@ def check_default_folder() -> Path:
 def check_folder(folder: Path) -> None:
     """Whether a folder can be written to, or made; nothing is changed yet.
 
-    Raises:
-        ConfigError: something else stands in its place, or it is not to be written to.
+    Raises ConfigError: something else stands in its place, or it is not to be written to.
     """
     there = next(each for each in (folder, *folder.absolute().parents) if each.exists())
     if not there.is_dir():

@@ -42,9 +42,8 @@ class Case:
 def check_procedure(procedure: Procedure) -> None:
     """Refuse a procedure that cannot be measured by cases.
 
-    Raises:
-        ConfigError: it is more than a list of plain steps, its answer is an input, or a step may be near its exact
-            value, so that nothing after it is exact.
+    Raises ConfigError: it is more than a list of plain steps, its answer is an input, or a step may be near its exact
+    value, so that nothing after it is exact.
     """
     check_straight(
         procedure,
@@ -70,9 +69,8 @@ def check_procedure(procedure: Procedure) -> None:
 def check_case(raw: RawCase, procedure: Procedure) -> Case:
     """A case with its values read and its truth completed.
 
-    Raises:
-        ConfigError: inputs or right values are missing, unknown or of a wrong type, or a right value is not what the
-            formulas give; the file and the line are named.
+    Raises ConfigError: inputs or right values are missing, unknown or of a wrong type, or a right value is not what the
+    formulas give; the file and the line are named.
     """
     inputs = _inputs(raw, procedure)
     given = _known_values(raw, procedure)

@@ -59,8 +59,7 @@ class CallRules:
     ) -> Self:
         """The rules that a drop-in is given; `more` is what a subclass adds.
 
-        Raises:
-            ConfigError: one of them cannot work.
+        Raises ConfigError: one of them cannot work.
         """
         check_callable(on_call, "on_call", optional=True)
         check_flag(guarded_only, "guarded_only")
@@ -85,8 +84,7 @@ class CallRules:
     ) -> Job | None:
         """What a call asks the guard to do; None, and told so, for a call that is to be passed on.
 
-        Raises:
-            UsageError: see `stepguard.integrations.chat.requests.find_job`; or only guarded calls are wanted.
+        Raises UsageError: see `stepguard.integrations.chat.requests.find_job`; or only guarded calls are wanted.
         """
         job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
         if job is None:

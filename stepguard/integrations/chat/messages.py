@@ -78,8 +78,7 @@ class ChatMessage:
 def is_procedure(message: ChatMessage) -> bool:
     """Whether a message is a procedure: ``inputs:`` comes first, steps follow, and there is nothing else.
 
-    Raises:
-        ProcedureError: one stands in it, among other text or in a block.
+    Raises ProcedureError: one stands in it, among other text or in a block.
     """
     if _HINT.search(message.text) is None:  # most are told at a glance
         return False

@@ -57,8 +57,7 @@ def check_trust(given: Trust | None) -> Trust:
 def check_inputs(inputs: object, procedure: object) -> None:
     """Refuse inputs that are neither values nor a function that returns them, and inputs of no procedure.
 
-    Raises:
-        ConfigError: they are.
+    Raises ConfigError: they are.
     """
     if not callable(inputs):
         check_mapping(inputs, "inputs", what="a mapping or a function", optional=True)

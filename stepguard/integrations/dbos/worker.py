@@ -146,8 +146,7 @@ class Worker:
 
         Where one has not ended by then, the process should: another worker goes on with it.
 
-        Raises:
-            ConfigError, LedgerError: as `start`.
+        Raises ConfigError, LedgerError: as `start`.
         """
         ended = threading.Event()
         before = {each: signal.signal(each, lambda *_: ended.set()) for each in (signal.SIGINT, signal.SIGTERM)}

@@ -218,8 +218,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
     def _answer(self, backend: ModelBackend | AsyncModelBackend, job: Job, result: Result) -> ExtendedModelResponse:
         """A result as the response of the model.
 
-        Raises:
-            GuardedCallRefused: it is not to be handed on, and the middleware raises then.
+        Raises GuardedCallRefused: it is not to be handed on, and the middleware raises then.
         """
         if (taken := taken_over(result.error)) is not None:
             raise taken

@@ -119,8 +119,7 @@ class ModelBackend(_Common):
     def complete(self, request: Request) -> Completion:
         """Answer one request, within its time-out; a call that is given up runs on in its thread.
 
-        Raises:
-            BackendError: the model did not answer.
+        Raises BackendError: the model did not answer.
         """
 
         def call() -> ModelResponse[Any]:
@@ -145,8 +144,7 @@ class AsyncModelBackend(_Common):
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request; the guard bounds how long it is waited for.
 
-        Raises:
-            BackendError: the model did not answer.
+        Raises BackendError: the model did not answer.
         """
         try:
             with _unstreamed():

@@ -92,8 +92,7 @@ def result_text(result: Mapping[str, object], declared: ValueType | None) -> str
 def plain_params(given: Mapping[str, object]) -> dict[str, Any]:
     """The parameters of a request as they are written again.
 
-    Raises:
-        ValueRefused: they are nested too deeply, or a number is too large.
+    Raises ValueRefused: they are nested too deeply, or a number is too large.
     """
     data = plain_data(given)
     if not isinstance(data, dict):

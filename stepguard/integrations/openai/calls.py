@@ -192,8 +192,7 @@ class GuardedCall:
     def body(self, result: Result) -> dict[str, Any]:
         """The body of a chat completion for a result.
 
-        Raises:
-            RunError: the result is not to be handed on, and the client raises then.
+        Raises RunError: the result is not to be handed on, and the client raises then.
         """
         allowed: dict[str, Any] = {"at_least": self.settings.at_least}
         if self.settings.on_unverified == "raise" and (why := shortfall(result, **allowed)) is not None:

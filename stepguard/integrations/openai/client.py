@@ -256,8 +256,7 @@ class _AsyncResponses(_AnyResponses):
 def _attribute(settings: WrapSettings, holder: Any, name: str) -> Any:
     """What a client has under a name.
 
-    Raises:
-        ConfigError: it leads to a model, and what is said to it would have to be read.
+    Raises ConfigError: it leads to a model, and what is said to it would have to be read.
     """
     found = getattr(holder, name)
     if name in _UNREAD and (settings.trust.procedures or settings.guarded_only):

@@ -67,8 +67,7 @@ class AgentBackend:
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request.
 
-        Raises:
-            BackendError: the model did not answer. What is no fault of the model's is raised as it came.
+        Raises BackendError: the model did not answer. What is no fault of the model's is raised as it came.
         """
         if self._context.model.system not in _DOUBLES:
             about_to_send(self.name)

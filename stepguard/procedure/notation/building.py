@@ -163,8 +163,7 @@ def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
 def _as_value(content: Content, kind: ValueType) -> Content:
     """Words that are a value of the step's type and ask nobody anything: an option is that value.
 
-    Raises:
-        ProcedureError: they are a value of another type, which stands without quotes.
+    Raises ProcedureError: they are a value of another type, which stands without quotes.
     """
     words = content.words
     if content.kind != "words" or content.reads or words is None:

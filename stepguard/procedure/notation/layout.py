@@ -32,8 +32,7 @@ class Layout(PostLex):
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         """The tokens of one text, with those of its blocks.
 
-        Raises:
-            ProcedureError: a line stands at a depth that no line above has, or nests too deep.
+        Raises ProcedureError: a line stands at a depth that no line above has, or nests too deep.
         """
         levels: list[tuple[int, int]] = []  # columns of each open block: of its lines, of what stands behind a label
         brackets: list[str] = []

@@ -41,8 +41,7 @@ def _parser() -> Lark:
 def parse_items(text: str) -> list[Any]:
     """The declarations and statements of a text, in their order, as `stepguard.procedure.notation.trees` has them.
 
-    Raises:
-        ProcedureError: the text is not in the language; `line` names where.
+    Raises ProcedureError: the text is not in the language; `line` names where.
     """
     body = prepared(text)
     try:
@@ -56,8 +55,7 @@ def parse_items(text: str) -> list[Any]:
 def prepared(text: str) -> str:
     """A text as the grammar takes it: with one kind of line ends, and one behind its last line.
 
-    Raises:
-        ProcedureError: a line holds what no line may hold; `line` names it.
+    Raises ProcedureError: a line holds what no line may hold; `line` names it.
     """
     body = text.removeprefix("\ufeff")
     if "\r" in body:
@@ -71,8 +69,7 @@ def prepared(text: str) -> str:
 def parse_term(text: str) -> Expression:
     """One expression, which may hold more than arithmetic: fields, items, tables, dates, choices.
 
-    Raises:
-        ExpressionError: it is not in the language.
+    Raises ExpressionError: it is not in the language.
     """
     try:
         check_lines(text)
