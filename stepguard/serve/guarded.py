@@ -130,7 +130,7 @@ class GuardedRequests:
         try:
             job = find() if len(sent) < _LARGE else await asyncio.to_thread(find)
         except UsageError as error:
-            param = getattr(error, "option", None) or "messages"
+            param = getattr(error, "option", None) or ("messages" if chat.body.get("inputs") is None else "inputs")
             raise wrong_request(cut(str(error)), code="invalid_procedure", param=param) from error
         return None if job is None else (job, model)
 
@@ -155,6 +155,8 @@ class GuardedRequests:
         """Run a job, and answer with what came of it. Raises Problem: the run is no answer."""
         if not model.strip():
             raise wrong_request("the request names no model", code="invalid_model", param="model")
+        if not isinstance(chat.body.get("stream"), bool | None):
+            raise wrong_request("stream is true or false", code="unsupported_parameter", param="stream")
         call.answer_headers["x-stepguard"] = "guarded"
         parameters = shape.parameters({name: value for name, value in chat.body.items() if name not in OWN_FIELDS})
         run_id = None if self._kept is None else self._kept.run_id(call.request)
