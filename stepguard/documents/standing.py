@@ -9,6 +9,7 @@ the late fee, and no other one. Ends of ranges and limits are stated.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
@@ -18,6 +19,8 @@ from stepguard.language.neighbours import guessed
 from stepguard.language.retraction import denied_before
 
 _REACH: Final = 80
+_ASKED: Final = lazy_pattern(r"(?:is|are|was|were|did|does|do|can|could|would|should|has|have)\b", re.IGNORECASE)
+_QUESTION: Final = lazy_pattern(r"(?:[^.!?\n]|[.](?=[0-9])){0,80}\?")
 _MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 _CALLED: Final = (
     r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable)"
@@ -34,8 +37,10 @@ _LABEL: Final = lazy_pattern(  # whole parts of a line: VOID, Wrong total, Old p
 _ENDED: Final = lazy_pattern(r"[;.!?]\s")
 _PARTS: Final = lazy_pattern(r"[:|\t;(]|\s[-\u2013\u2014]\s|\s{2,}")
 _CALLED_BEHIND: Final = lazy_pattern(
-    rf"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been) |[(\[]|[-\u2013\u2014] )(?:{_CALLED})\b(?! [a-z0-9])"
-    rf"|[^\w\n|]+(?:{_CALLED})[^\w\n|]*(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
+    rf"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been) |[(\[]|[-\u2013\u2014] )(?:{_CALLED})\b"
+    r"(?! (?!(?:by|on|since|as|due)\b)[a-z0-9])"
+    rf"|[^\w\n|]+(?:since |now |already )?(?:{_CALLED})"
+    r"(?: (?:by|on|since|as)\b[^\n|]*|[^\w\n|]*)(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
     r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
     r"|[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|jetzt|down to|should (?:be|read)|(?:superseded|replaced) by"
     r"|(?:corrected|changed|reduced|raised) to)\b[^.\n]{0,12}[0-9]",
@@ -44,20 +49,24 @@ _CALLED_BEHIND: Final = lazy_pattern(
 _REPLACED: Final = lazy_pattern(rf"\s?(?:->|=>|[\u2192\u21d2])\s?{_MONEY}[0-9]", re.IGNORECASE)
 _CALLED_BEFORE: Final = lazy_pattern(
     r"(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|formerly|previously|originally|until now|used to be|bisher"
-    r"|(?:reduced|lowered|raised|increased|changed|discounted|down|up|cut|rose|fell|dropped) from"
-    r"|(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|such as|no [^\W\d_]+ of|anything but|far from"
-    rf"|read [^.\n]{{1,24}} for)[:,]?\s(?:the |an? )?{_MONEY}\Z"
-    r"|(?<!\w)(?:e\.? ?g\.?|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
-    r"|(?<!\w)(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)) that\b",
+    r"|(?:reduced|lowered|raised|increased|changed|discounted|down|up|cut|rose|fell|dropped) from|such as"
+    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of|anything but|far from"
+    r"|(?:thought|believed|meant|supposed)(?: [^\W\d_]+){0,3}"
+    rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?{_MONEY}\Z"
+    r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
+    r"|(?<!\w)(?P<then>(?:until|till) [^,.;]{1,40} (?:was|were) [^,.;]{0,20}\Z)"
+    r"|(?<!\w)(?P<untrue>(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)) that\b)",
     re.IGNORECASE,
 )
+"""What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
 _CONDITION: Final = (
-    "(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so)\\b)|unless|in case|in the event"
-    "|provided(?: that)?|assuming|supposing|should (?:you|the|it)|sofern"
+    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so)\b)"
+    r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|in case|in the event"
+    r"|provided (?:that|you|it|he|she|they|no)|assuming|supposing|should (?:you|the|it)|sofern)(?=\s)"
 )
 _CONDITIONAL: Final = lazy_pattern(rf"\W*(?:{_CONDITION})\b", re.IGNORECASE)
 _CONDITION_BEFORE: Final = lazy_pattern(
-    rf"(?<!\w)(?:{_CONDITION})\b.*?(?:[,:](?! ?[0-9])|\bthen\b)"
+    rf"(?<!\w)(?:{_CONDITION})\b.*?(?:[,:](?! ?[0-9])|\bthen\b).*"
     r"|(?<!\w)(?:suppos|assum|imagin|pretend|hypothe).*",
     re.IGNORECASE,
 )
@@ -66,7 +75,10 @@ _CONDITION_BEHIND: Final = lazy_pattern(
 )
 _BARE: Final = lazy_pattern("[0-9.,]+")
 _CELL: Final = lazy_pattern("[;|]")
-_STAMPED: Final = "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
+_STAMPED: Final = (
+    "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED"
+    "|TRAINING MODE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
+)
 _STAMP: Final = lazy_pattern(
     rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:{_STAMPED})(?: (?i:invoice|receipt|bill|quote|offer|copy))?[^\w\n]*$"
     rf"|^[^\n0-9]{{0,40}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
@@ -75,6 +87,7 @@ _STAMP: Final = lazy_pattern(
 """A line that says of the whole document that nothing in it holds."""
 _NOTE_MARKS: Final = "*\u2020\u2021\u00a7\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 _NOTE_MARK: Final = lazy_pattern(rf"(?:\s?(?:{SIGN}|{CODE}))?\s?(?P<mark>[{_NOTE_MARKS}]+)(?!\w)")
+_NOTE: Final = lazy_pattern(rf"^[^\S\n]*(?P<mark>[{_NOTE_MARKS}]+)[)\s]*(?P<note>.*)", re.MULTILINE)
 _DOUBTING_NOTE: Final = lazy_pattern(
     rf"\b(?:estimate|approx|provisional|preliminary|thousands?\b|millions?\b|(?:{_CALLED}|{_CONDITION})\b)",
     re.IGNORECASE,
@@ -102,6 +115,7 @@ class Statements:
         self._text = text
         stamp = _STAMP.search(text)
         self._stamp = "" if stamp is None else stamp[0]
+        self._notes: dict[str, list[tuple[int, str]]] | None = None
 
     def hold(self, span: tuple[int, int], question: str) -> bool:
         """Whether an amount or a date at a place is stated.
@@ -113,17 +127,22 @@ class Statements:
         start, end = span
         if denied_before(self._text, start) or guessed(self._text, start, end):
             return False
-        said = " ".join((self._stamp, self._called(start, end), self._condition(start, end), self._note(end))).strip()
+        front = f"{begun_before(self._text, start)} "
+        if _ASKED.match(front) and _QUESTION.match(self._text, end):
+            return False
+        called, condition = self._called(front, start, end), self._condition(front, end)
+        said = " ".join((self._stamp, called, condition, self._note(end))).strip()
         return not said or not _stems(question).isdisjoint(_stems(said))
 
-    def _called(self, start: int, end: int) -> str:
+    def _called(self, front: str, start: int, end: int) -> str:
         """The words by which an amount is called none, empty where there are none."""
         line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
         labels = [*self._heading(start), *_PARTS.split(_ENDED.split(line)[-1])]
         found = [part for part in labels if _LABEL.fullmatch(part)]
         found += [part for part in labels[:-1] if _CONDITIONAL.match(part)]
-        before = _CALLED_BEFORE.search(begun_before(self._text, start) + " ")
-        found += [] if before is None else [before[0]]
+        before = _CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))
+        if before is not None:
+            found.append("-" if before["never"] or before["then"] or before["untrue"] else before[0])
         behind = _CALLED_BEHIND.match(self._text, end)
         if behind is None and not _BARE.fullmatch(self._text, start, end):
             behind = _REPLACED.match(self._text, end)
@@ -146,10 +165,10 @@ class Statements:
                 apart = True
         return found
 
-    def _condition(self, start: int, end: int) -> str:
+    def _condition(self, front: str, end: int) -> str:
         """The condition on which an amount would be so, empty where there is none."""
-        front = _CONDITION_BEFORE.search(_CELL.split(f"{begun_before(self._text, start)} ")[-1])
-        found = front or _CONDITION_BEHIND.match(self._text, end, end + _REACH)
+        found = _CONDITION_BEFORE.search(_CELL.split(front)[-1])
+        found = found or _CONDITION_BEHIND.match(self._text, end, end + _REACH)
         return "" if found is None else found[0]
 
     def _note(self, end: int) -> str:
@@ -159,9 +178,13 @@ class Statements:
         mark = _NOTE_MARK.match(self._text, end)
         if mark is None:
             return ""
-        line = re.compile(rf"^[^\S\n]*{re.escape(mark['mark'])}[)\s]*(.*)", re.MULTILINE)
-        note = line.search(self._text, end)
-        return note[1] if note is not None and _DOUBTING_NOTE.search(note[1]) else ""
+        if self._notes is None:
+            self._notes = {}
+            for line in _NOTE.finditer(self._text):
+                self._notes.setdefault(line["mark"], []).append((line.start(), line["note"]))
+        notes = self._notes.get(mark["mark"], [])
+        at = bisect_right(notes, (end, ""))
+        return notes[at][1] if at < len(notes) and _DOUBTING_NOTE.search(notes[at][1]) else ""
 
 
 def _stems(text: str) -> set[str]:

@@ -124,7 +124,8 @@ _MARKED: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 _GUESSED: Final = (
     r"approx\.?|approximately|about|around|roughly|circa|ca\.?|nearly|almost|some|somewhere (?:near|around)|close to"
     r"|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take|more or less"
-    r"|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly|i (?:think|guess|believe)"
+    r"|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly"
+    r"|i (?:think|guess|believe)"
     r"|(?:would|could|might|may)(?: have)? be(?:en)?"
     r"|etwa|ungef\u00e4hr|rund|knapp|gesch\u00e4tzt|vielleicht|wahrscheinlich|vermutlich|environ|presque|peut-\u00eatre|quiz\u00e1s?|casi"
     r"|aproximadamente|aprox\.?|circa"
@@ -135,7 +136,9 @@ _GUESSED_BEFORE: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _GUESSED_BEHIND: Final = lazy_pattern(
-    r"-?ish\b|[\s,]{0,2}\(?(?:\u00b1|\+/-)|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
+    r"-?ish\b|-something\b|[- ]odd\b|[ ,(]{1,3}(?:tbc|tbd|to be (?:confirmed|determined|agreed)|provisional"
+    r"|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)"
+    r"|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
     rf"|[^\S\n]*,?[^\S\n]*[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
     rf"(?:[\])]|[.,;|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",
     re.IGNORECASE,

@@ -147,6 +147,7 @@ UNSTATED = (
     *("approx. {}", "Total: approximately {}", "about {}", "~{}", "\u2248 {}", "ca. {}", "estimated at {}", "etwa {}"),
     *("{} or so", "{} (approx.)", "{} (estimated)", "{} \u00b1 5", "{}, give or take", "maybe {}", "{}?", "{} (?)"),
     *("The total would be {}", "I think {}", "nearly {}.", "{}-ish"),
+    *("{} (tbc)", "{} plus/minus 5", "{}-odd", "Is it 70 EUR or {}?", "We first thought it was {}"),
     # an example
     *("Example: Total {}", "e.g. {}", "(e.g. a fee of {})", "for example {}", "such as {}", "Sample: {}", "z.B. {}"),
     *("## Example\n\nTotal: {}", "Example:\n\nTotal: {}", "Example:\nNet: 1\nTotal: {}", "| Example | {} |"),
@@ -154,10 +155,11 @@ UNSTATED = (
     *("VOID\nTotal {}", "*** VOID ***\n\nTotal {}", "Invoice (DRAFT)\nTotal {}", "Total {} VOID", "VOID: Total {}"),
     *("Total {} (cancelled)", "Total {} - not valid", "Wrong total: {}", "Cancelled:\n- {}\n- 9", "Draft total: {}"),
     *("{} is void", "{} [sic]", "{}, which is wrong", "Total {} *** VOID ***", "No longer valid: {}"),
+    *("{} cancelled on 2 May", "TRAINING MODE\nTotal {}"),
     # old
     *("was {}", "Price 5 (was {})", "Total was {} but is now 70", "formerly {}", "Old price: {}", "{}, now 70 EUR"),
     *("reduced from {} to 70 EUR", "instead of the usual {}", "{} \u2192 70 EUR", "{} (should be 70 EUR)"),
-    *("{} corrected to 70 EUR", "Read 70 EUR for {}"),
+    *("{} corrected to 70 EUR", "Until 2025 the limit was {}", "Read 70 EUR for {}"),
     # denied
     *("no fee of {}", "The total cannot be {}", "It is false that the total is {}", "anything but {}"),
     *("the fee of {} does not apply", "neither 5 EUR nor {}"),
@@ -174,6 +176,7 @@ STATED = (
     "Not paid: {}",
     *("If you have questions, call. Total {}", "If the order is over {}, shipping is free", "How much? {}"),
     *("We paid {} about a week ago", "{}, probably in cash", "{}. If paid late, 90 EUR.", "{}, or 90 EUR if paid late"),
+    *("IF: {}", "Egg {}", "Discount, if any: {}", "Rent {} unless otherwise agreed", "It is {}. Any questions?"),
     *("a. tea\nb. milk\nc. {}", "Total {}*\n\n* incl. tax", "Example:\nTotal 70 EUR\n\nTotal {}"),
 )  # fmt: skip
 AMOUNTS = [("80.00 EUR", "money(EUR)"), ("\u20ac80", "money(EUR)"), ("80 mg", "quantity(mg)"), ("80%", "percent")]
@@ -200,6 +203,9 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
             ("Copy the late fee.", True), ("Copy the total.", False))),
         *(("If you cancel within 30 days, the fee is 80 EUR.", question, held) for question, held in (
             ("How much is the cancellation fee?", True), ("What is the price?", False))),
+        *(("If not paid in time, a late fee of 80 EUR is added.", question, held) for question, held in (
+            ("Copy the late fee.", True), ("Copy the total.", False))),
+        *(("There is no deposit of 80 EUR", q, h) for q, h in (("How much is the deposit?", False),)),
         *(("Old price: 80 EUR", question, held) for question, held in (
             ("Copy the former or old price.", True), ("Copy the price.", False))),
         *(("Example: 80 EUR", question, held) for question, held in (
