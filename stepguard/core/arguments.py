@@ -35,29 +35,25 @@ def check_number(
     value: object,
     option: str,
     *,
-    low: float = 0.0,
     high: float = math.inf,
     positive: bool = False,
     what: str = "a number",
     name: str = "",
-    optional: bool = False,
 ) -> None:
-    """A finite int or float from `low` to `high`, and above 0 where it has to be `positive`.
+    """A finite int or float from 0 to `high`, and above 0 where it has to be `positive`.
 
     `what` says what it stands for, such as "a probability".
 
     Raises ConfigError: it is none, or out of these bounds.
     """
-    if optional and value is None:
-        return
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if number and low <= value <= high and value != math.inf and (value > 0 or not positive):  # type: ignore[operator]
+    if number and 0 <= value <= high and value != math.inf and (value > 0 or not positive):  # type: ignore[operator]
         return
     if positive:
         bounds = "above 0" + ("" if high == math.inf else f" and at most {high:g}")
     else:
-        bounds = f"of {low:g} or more" if high == math.inf else f"from {low:g} to {high:g}"
-    raise _refusal(f"{name or option} is {what} {bounds}", value, option, optional=optional)
+        bounds = "of 0 or more" if high == math.inf else f"from 0 to {high:g}"
+    raise _refusal(f"{name or option} is {what} {bounds}", value, option)
 
 
 def check_seconds(
@@ -80,22 +76,22 @@ def check_seconds(
     raise _refusal(f"{name or option} is in seconds, {bound}{none}", value, option)
 
 
-def check_seed(value: object, option: str = "seed") -> None:
+def check_seed(value: object) -> None:
     """What makes random choices repeatable: a whole number of any sign, or None for a new one each time.
 
     Raises ConfigError: it is neither.
     """
     if value is not None and type(value) is not int:
-        raise _refusal(f"{option} is a whole number, or None for a new one each time", value, option)
+        raise _refusal("seed is a whole number, or None for a new one each time", value, "seed")
 
 
-def check_flag(value: object, option: str, *, name: str = "") -> None:
+def check_flag(value: object, option: str) -> None:
     """True or False; other values that are true or false in Python are most likely meant otherwise.
 
     Raises ConfigError: it is neither.
     """
     if not isinstance(value, bool):
-        raise _refusal(f"{name or option} is true or false", value, option)
+        raise _refusal(f"{option} is true or false", value, option)
 
 
 def check_one_of(
