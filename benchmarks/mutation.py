@@ -56,6 +56,9 @@ TESTS = {
     "language/values": ["values", "value_types"],
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
+    "repair/ladder": ["ladder", "ladder_cost", "ladder_helpers", "guessing", "requests"],
+    "repair/rewriting": ["rewriting", "stand_ins", "ladder_cost", "date_splitting", "guessing"],
+    "repair/small_steps": ["stand_ins", "rewriting", "whole_numbers"],
     "repair/splitting": [
         "stand_ins",
         "rewriting",

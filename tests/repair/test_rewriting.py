@@ -51,6 +51,9 @@ REWRITTEN: list[tuple[str, dict[str, Value], list[str] | None, bool]] = [
     ("x * y", {"x": -21, "y": -3}, ["21 * 3"], False),
     ("-x + y", {"x": -3, "y": 4}, ["3 + 4"], False),
     ("x - y + 5", {"x": -3, "y": -4}, ["4 + 5 - 3"], False),
+    ("x * y * z", {"x": -21, "y": -3, "z": -2}, ["21 * 3 * 2"], True),
+    ("x - y - 1", {"x": -3, "y": 4}, ["3 + 4 + 1"], True),
+    ("x - y", {"x": 5, "y": 0}, ["5 + 0"], False),
     ("x / 4", {"x": -10}, ["10 / 4"], True),
     ("x // 4", {"x": -10}, None, False),
     ("x", {"x": -10}, None, False),
@@ -115,7 +118,10 @@ def test_parts_have_names_of_their_own() -> None:
 
 
 def test_a_tolerance_holds_on_the_other_sign() -> None:
-    """What may be off by a cent may be so without its sign; a rounding is left where it stands."""
+    """What may be off by a cent may be so without its sign; a rounding is left where it stands, and other types go."""
+    turned = rewrite(Step("t", "a - b", type="integer"), {"a": 5, "b": 7})
+    assert turned is not None
+    assert turned.steps[0].type.kind == "number"
     found = rewrite(Step("t", "a / b", type="number(within 0.01)"), {"a": -58, "b": 7})
     assert found is not None
     assert found.steps[0].type.within is not None
