@@ -63,7 +63,8 @@ as ``94 + 204``; it finds ``204 + 100`` and ``304 - 6``. Working freely first cu
 on, for ten times as many tokens, and comes last. What is behind it is for steps of which nothing else may be asked
 again, such as the difference that decides a comparison, where the first reply to it had a slip of its own, and formulas
 with decimal places or long numbers: of 23 sums and products that a 1.5B model got wrong as they stand, it found 13 in
-whole numbers at once. It rounds 215.997 to 215.99 in a step, and rightly in a plain question.
+whole numbers at once, and of 22 others with numbers of 5 to 7 digits all with those parted, 12 at once. It rounds
+215.997 to 215.99 in a step, and rightly in a plain question.
 """
 
 _CUTS: Final = 3
