@@ -103,6 +103,9 @@ REFUSED = {
     "P12-another": "dose = x * 0\u22c55",
     "P12-dot of lists": "dose = x * 0\u20275",
     "P12-Arabic": "dose = x * 0\u066b5",
+    "P12-point that groups": "dose = x * 1.000",
+    "P12-points that group": "if x > 10.500.000:\n  t = 1\nelse:\n  t = 2",
+    "P12-point that groups in a table": "table f: k: number -> number\n  1: 2.000\nt = f[x]",
     "P12-blanks": "dose = x * 0 . 5",
 }
 

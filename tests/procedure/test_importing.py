@@ -170,7 +170,7 @@ REFUSED = [
     *("Do not do this: t = x * 2", "Add one (only for members): t = x + 1", "Members: t = x * 0.9", "x > 3: t = x + 1"),
     *("1. The next step is optional.", "Add one unless paid: t = x + 1", "t = x + 1  # only if x > 3", "~~t = x + 1~~"),
     *("> t = x + 1", "t = z + 1", "| a | b |", "Falls es regnet: t = x + 1", "\u5982\u679c\u4e0b\u96e8: t = x + 1"),
-    *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x"),
+    *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "t = 1.000 + x"),
 ]
 
 

@@ -32,6 +32,11 @@ _ISO: Final = re.compile(r"(?<![\w.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.-])")
 _POINT: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 
 
+GROUPED: Final = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:\.[0-9]{3})*\.000(?![\w.,]?[0-9])")
+"""A whole number with points in it, or decimals that nobody writes."""
+_MARKS: Final = re.compile(r"[%\t]|##|\.000")
+
+
 @cache
 def _parser() -> Lark:
     options = {"transformer": Trees(), "postlex": Layout()}
@@ -85,7 +90,7 @@ def parse_term(text: str) -> Expression:
 def check_lines(body: str) -> None:
     """Refuse what no line may hold, and signs that not every reader takes in the same way."""
     longest = len(body) > _MAX_LINE
-    if not longest and body.isascii() and not ("%" in body or "\t" in body or "##" in body or find_date(body)):
+    if not longest and body.isascii() and not (_MARKS.search(body) or find_date(body)):
         return
     for at, line in enumerate(body.split("\n"), 1):
         if len(line) > _MAX_LINE:
@@ -99,7 +104,7 @@ def check_lines(body: str) -> None:
                 line=at,
             )
         dated = find_date(line) is not None
-        if line.isascii() and "%" not in line and not dated:
+        if line.isascii() and "%" not in line and ".000" not in line and not dated:
             continue
         plain = _STRING.sub(lambda match: f'"{"x" * (len(match[0]) - 2)}"', line)
         if (unseen := _UNSEEN.search(plain)) is not None:
@@ -108,6 +113,10 @@ def check_lines(body: str) -> None:
         if (point := _POINT.search(plain)) is not None:
             raise ProcedureError(
                 f"{point[0]!r} between digits could be a decimal point: write a point, or * for a product", line=at
+            )
+        if (grouped := GROUPED.search(plain)) is not None:
+            raise ProcedureError(
+                f"{grouped[0]!r} could be in thousands: write it without .000 or without points", line=at
             )
         if dated and (date := find_date(_ISO.sub("", plain))) is not None:
             raise ProcedureError(f"{date[0]} looks like a date: write one as 2026-01-31", line=at)
