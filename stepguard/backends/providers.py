@@ -134,8 +134,11 @@ def split_name(name: str) -> tuple[Provider, str]:
     """
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     first, slash, model = name.partition("/")
-    if not slash and name not in (*PROVIDERS, *VENDORS):
-        raise ConfigError(f"{shown!r} names no provider: write '{OPENAI.name}/{shown}'", option="backend")
+    if first not in (*PROVIDERS, *VENDORS) and (not slash or name.lower().endswith(".gguf")):
+        how = f"'{OPENAI.name}/{shown or 'gpt-4.1-mini'}'"
+        if name.lower().endswith(".gguf"):
+            how = f"stepguard.backends.local.LocalBackend({shown!r}) for a model file, or '{OPENAI.name}/{shown}'"
+        raise ConfigError(f"{shown!r} names no provider: write {how}", option="backend")
     if not model.strip() and first in (*PROVIDERS, *VENDORS):
         raise ConfigError(f"{shown!r} names no model: write '{first}/' and its name", option="backend")
     return find_provider(first), model

@@ -22,6 +22,7 @@ Nothing heavy is imported until a command needs it.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
@@ -195,8 +196,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _dispatch(arguments: list[str]) -> int:
-    parser = _parser(arguments[0] if arguments else "")
-    options = parser.parse_args(arguments)
+    parser, chosen = _parser(arguments[0] if arguments else "")
+    options, unknown = parser.parse_known_args(arguments)
+    if unknown:
+        from difflib import get_close_matches
+
+        known = re.findall(r"(?<![\w-])--?[a-z][\w-]*", chosen.format_usage())
+        meant = get_close_matches(unknown[0].partition("=")[0], known, n=1)
+        hint = f"; did you mean {meant[0]}?" if meant else ""
+        chosen.error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
     if options.command is None:
         parser.print_help()
         return 0
@@ -211,8 +219,8 @@ def _module_of(command: str) -> Any:
     return import_module(f"stepguard.cli.{_COMMANDS[command].module}")
 
 
-def _parser(chosen: str) -> argparse.ArgumentParser:
-    """The parser; the arguments of a command are only registered where they are wanted."""
+def _parser(chosen: str) -> tuple[argparse.ArgumentParser, argparse.ArgumentParser]:
+    """The parser, and that of the command, whose arguments are only registered where they are wanted."""
     parser = argparse.ArgumentParser(
         prog="stepguard",
         description="Run procedures on language models: every step verified, or the exact step named that was not.",
@@ -220,6 +228,7 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action=_Version, help="print the version and exit")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    own = parser
     for name, command in _COMMANDS.items():
         about = command.about
         description = command.description.format(about=about, About=f"{about[0].upper()}{about[1:]}")
@@ -227,8 +236,9 @@ def _parser(chosen: str) -> argparse.ArgumentParser:
             name, help=about, description=description, epilog=command.epilog, allow_abbrev=False
         )
         if name == chosen:
+            own = taking
             getattr(_module_of(name), command.add)(taking)
-    return parser
+    return parser, own
 
 
 class _Version(argparse.Action):

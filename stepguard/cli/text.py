@@ -26,8 +26,10 @@ def read_argument(path: str, option: str) -> str:
     """The text of the file that an option of a command names. Raises ConfigError: it cannot be read."""
     try:
         return read_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: cannot be read: {error}", option=option) from error
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}", option=option) from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: it is not UTF-8 text (byte {error.start})", option=option) from error
 
 
 def printable(text: str) -> str:

@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from stepguard import Guard
 from stepguard.cli import main
+from stepguard.errors import ConfigError
 from stepguard.evaluation.report.charts import SHAPES, look
 from stepguard.evaluation.report.results_file import make_table
 from stepguard.evaluation.statistics import compare
@@ -35,6 +37,42 @@ def test_b03_the_first_command_shows_a_slip_mended(capsys: pytest.CaptureFixture
         printed = capsys.readouterr().out
         assert re.search(r"verified on try \d", printed)
         assert "wrong_value" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run", "p.txt", "--inptu", "x=1"], "did you mean --input?"),
+        (["bench", "--length=5"], "did you mean --lengths?"),
+        (["runs", "--ledger", "r.db"], "usage: stepguard runs"),
+        (["bench", "-n", "0"], "error: -n takes"),
+        (["import", "no.md"], "no.md: cannot be read: No such file or directory\n"),
+        (["import", "bad.txt"], "bad.txt: it is not UTF-8 text (byte 0)\n"),
+        (["run", "bad.txt"], "error: bad.txt: it is not UTF-8 text (byte 0): save it as UTF-8\n"),
+    ],
+)
+def test_b02_a_slip_on_the_command_line_says_what_was_meant(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The command's own usage, the option that is near, and a file by its name, once."""
+    monkeypatch.chdir(tmp_path)
+    Path("bad.txt").write_bytes("t = 1".encode("utf-16"))
+    assert _exit_code(arguments) == 2
+    assert said in capsys.readouterr().err
+
+
+def _exit_code(arguments: list[str]) -> object:
+    try:
+        return main(arguments)
+    except SystemExit as ended:
+        return ended.code
+
+
+def test_b02_a_model_file_or_nothing_in_the_place_of_a_name_is_told_how_to_go_on() -> None:
+    """No advice that cannot work, such as the empty name of a model behind a provider."""
+    for name, how in (("", "'openai/gpt-4.1-mini'"), ("./m.gguf", "LocalBackend('./m.gguf')"), ("m", "'openai/m'")):
+        with pytest.raises(ConfigError, match=re.escape(how)):
+            Guard(name)
 
 
 ARMS = ("direct", "cot", "trace", "chunk", "blind", "resample(k=5)", "offload", "guard", "guard(retries=1)")

@@ -146,7 +146,10 @@ def _numbers(text: str, option: str) -> list[int]:
     if option == "lengths" and len(set(numbers)) != len(numbers):
         raise ConfigError(f"--lengths {text}: a length stands twice; keep one, and set -n for more runs", option=option)
     if not numbers or min(numbers) < 1:
-        raise ConfigError(f"--{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option)
+        dashes = "-" if len(option) == 1 else "--"
+        raise ConfigError(
+            f"{dashes}{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option
+        )
     if max(numbers) > _MOST:
         raise ConfigError(f"--{option} takes numbers up to {_MOST:,}, not {max(numbers):,}", option=option)
     return numbers

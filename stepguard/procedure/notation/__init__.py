@@ -56,7 +56,7 @@ def load_procedure(path: Path, **host: Any) -> Procedure:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ProcedureError(f"{path.name} is not UTF-8 text (byte {error.start})") from error
+        raise ProcedureError(f"it is not UTF-8 text (byte {error.start}): save it as UTF-8") from error
     if suffix in (".yaml", ".yml", ".json"):
         from stepguard.procedure.yaml_format import parse_yaml
 
