@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from typing import Final
 
 from stepguard.backends.base import Completion, Request
@@ -160,9 +161,9 @@ class _Planting:
                 case "wrong_order":
                     fields = [*others, *own] if fields[0] in own else [*own, *others]
                 case "extra_step":
-                    name = f"{plant.step}_extra"
-                    while name in asked:
-                        name += "_"
+                    taken = asked | {name for name, _ in fields}
+                    # A key that names a step would be read as words about it.
+                    name = next(name for name in map("extra{}".format, count(1)) if name not in taken)
                     behind = fields.index(own[-1]) + 1
                     fields = [*fields[:behind], (name, "1 + 1 = 2"), *fields[behind:]]
                 case "premature_answer":
