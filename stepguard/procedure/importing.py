@@ -265,7 +265,7 @@ class _ImportReader:
 
     def _statement(self, at: int, line: str, body: str, indent: int) -> None:
         if (grouped := GROUPED.search(_STRING.sub("", body))) is not None:
-            raise ProcedureError(f"{grouped[0]!r} could be in thousands: write it without .000 or without points")
+            raise ProcedureError(f"{grouped[0]!r} may group thousands: write it without .000, or without points")
         otherwise = _ELSE.match(body)
         last = self._current()[-1] if self._current() else None
         between = self.broken is not None and self.broken <= indent  # what was refused may be what it belongs to

@@ -116,7 +116,7 @@ def check_lines(body: str) -> None:
             )
         if (grouped := GROUPED.search(plain)) is not None:
             raise ProcedureError(
-                f"{grouped[0]!r} could be in thousands: write it without .000 or without points", line=at
+                f"{grouped[0]!r} may group thousands: write it without .000, or without points", line=at
             )
         if dated and (date := find_date(_ISO.sub("", plain))) is not None:
             raise ProcedureError(f"{date[0]} looks like a date: write one as 2026-01-31", line=at)
