@@ -137,6 +137,7 @@ def test_a_return_asked_in_brief_took_what_is_said_of_it() -> None:
         ("returns", 2, 300, 16, "fresh-300.txt"),
         ("returns", 2, 400, 16, "fresh-400.txt"),
         ("returns", 3, 500, 8, "fresh-500.txt"),
+        ("returns", 3, 600, 2, "fresh-600.txt"),
         ("claims", 2, 200, 16, "fresh-claims.txt"),
     ],
 )
