@@ -249,9 +249,8 @@ class Step:
         kind = ValueType.parse(type if type is not None else default)
         if tree is not None and instruction is not None:
             _check_words(instruction, id, named, tree, kind)
-        if (
-            tree is not None and not isinstance(tree, Name) and kind.scalar and not rich
-        ):  # a plain copy may be of any type
+        # A plain copy may be of any type.
+        if tree is not None and not isinstance(tree, Name) and kind.scalar and not rich:
             truth = isinstance(tree, TRUTHS)
             if not (kind.kind == "boolean" if truth else kind.numeric):
                 result = "a truth value" if truth else "a number"
@@ -290,9 +289,8 @@ class Step:
         if self.operation is not None:
             passed = {name: format_expression(value) for name, value in self.arguments}
             arguments += [f"performer={self.performer!r}", f"operation={self.operation!r}", f"arguments={passed!r}"]
-        for name in ("type", "reads", "checks", "performer", "show_work", "with_next", "examples"):
-            if name == "reads" and self.operation is not None:
-                continue
+        reads = () if self.operation is not None else ("reads",)
+        for name in ("type", *reads, "checks", "performer", "show_work", "with_next", "examples"):
             value = getattr(self, name)
             if value != getattr(plain, name):
                 value = str(value) if name == "type" else list(value) if isinstance(value, tuple) else value
