@@ -6,13 +6,17 @@ clean context. None means that nothing is left to try; the run then abstains at 
 
 from __future__ import annotations
 
+import json
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, Protocol
 
 from stepguard.core.verdicts import Deviation, DeviationKind
 from stepguard.language.expressions import Chain
+from stepguard.language.unseen import without_unseen
 from stepguard.language.values import is_document
 from stepguard.repair.rewriting import StandIn, is_plain_percentage
 from stepguard.repair.rungs import FIRST, Rung, Split, Vote
@@ -320,7 +324,7 @@ class Repairs:
         failures.rungs.append(rung)
         failures.advanced.append(advanced)
         # A reply that was cut off says nothing of how it would have ended.
-        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, "".join(unread.split()))
+        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, _gist(unread))
         again = reply is not None and reply == book.unread
         failures.echoes = failures.echoes + 1 if again else int(reply is not None)
         book.unread = reply
@@ -407,3 +411,11 @@ def _copied(failures: Failures) -> Failures:
         refused=list(failures.refused),
         advanced=list(failures.advanced),
     )
+
+
+def _gist(said: str) -> str:
+    """What a reply says, apart from white space, capitals, fences, signs that nobody sees and the order of its keys."""
+    text = without_unseen(unicodedata.normalize("NFKC", said)).casefold().strip("`~ \t\r\n").removeprefix("json")
+    with suppress(ValueError, RecursionError):
+        text = json.dumps(json.loads(text, object_pairs_hook=lambda pairs: sorted(pairs, key=repr)))
+    return "".join(text.split())

@@ -48,6 +48,8 @@ SAME: Mapping[str, Callable[[str], Completion]] = {
     "R10-no-number": lambda gap: Completion(f'{{"t1": "6 * 7 = forty{gap.replace(chr(10), " ")}two"}}'),
     "R10-tool": lambda gap: Completion(None, "tool_calls", tool_calls=(ToolCall("Steps", f'{{{gap}"a": 1}}'),)),
     "R10-other-tool": lambda gap: Completion(None, "tool_calls", tool_calls=(ToolCall("final", f'{{"a":{gap}1}}'),)),
+    "R10-keys": lambda gap: Completion('{"a": 1, "b": 2}' if len(gap) % 2 else '```json\n{"b": 2, "A": 1}\n```'),
+    "R10-capitals": lambda gap: Completion("No idea." if len(gap) % 2 else "no\u200b idea."),
     "R10-stopped": lambda gap: Completion(f'{{"t0":{gap}"1"', "stopped_early"),
 }
 
