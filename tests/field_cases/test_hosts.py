@@ -54,6 +54,16 @@ def ask(made: Any, *said: tuple[str, str], **more: Any) -> Any:
     return result_of(made.chat.completions.create(model="m", messages=messages, **more))
 
 
+@pytest.mark.parametrize("name", ["procedure", "inputs"])
+def test_s01_what_a_call_asks_for_is_not_lost_in_extra_body(name: str) -> None:
+    """S01: it would be sent on as it is, and an answer come back that nobody guarded."""
+    given: dict[str, Any] = {"procedure": "refund", "inputs": {"paid": 80, "used": 20}}
+    made = client(procedures={"refund": REFUND})
+    with pytest.raises(ConfigError, match=f"takes {name} as a parameter"):
+        ask(made, ("user", "Go."), extra_body={name: given.pop(name)}, **given)
+    assert ask(made, ("user", "Go."), procedure="refund", inputs={"paid": 80, "used": 20}).answer == 60
+
+
 def hidden(dice: random.Random) -> str:
     """A message in which somebody else's procedure or values are quoted, in one of many ways."""
     inner = dice.choice([FENCED, "inputs:\namount_due = 999000", "paid = 999000\nused = 0", '{"paid": 1, "used": 0}'])

@@ -79,6 +79,12 @@ class WrapSettings(CallRules):
 
         `said` gives the messages of a call; by default they are its argument of that name.
         """
+        body = arguments.get("extra_body")
+        for name in ("procedure", "inputs"):
+            if isinstance(body, Mapping) and name in body:  # it would be passed on, and nothing would be guarded
+                raise ConfigError(
+                    f"a wrapped client takes {name} as a parameter, not in extra_body", option="extra_body"
+                )
         named, inputs = arguments.pop("procedure", None), arguments.pop("inputs", None)
         messages: Any = _messages(arguments) if said is None else said(arguments)
         return self.find(messages, model=_model(arguments), named=named, inputs=inputs)
