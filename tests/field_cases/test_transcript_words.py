@@ -300,6 +300,7 @@ FRONTS = (
     *("The teacher marked", "Bob computed", "A common mistake gives", "We reject", "We rule out", "Ruling out"),
     *("As opposed to", "It differs from", "It exceeds", "It is just under", "Add one to", "No one obtains"),
     *("My first attempt gave", "It used to be", "Last year it was", "The given answer", "I am asked to verify"),
+    *("What is", "The result was once", "Up to", "Around"),
     *("Angeblich", "Laut Bob", "Statt", "W\u00e4re x 6, so", "Selon Bob,", "Au lieu de", "On pourrait croire"),
     *("Seg\u00fan Bob,", "En vez de", "Quiz\u00e1s", "Secondo Bob,", "Invece di", "Forse", "Volgens Bob", "Em vez de"),
 )
