@@ -1,4 +1,4 @@
-"""The boundaries of reading replies: limits, finish reasons, several objects, fences and thinking."""
+"""The boundaries of reading replies: words around an answer, other objects beside it, entries not asked for."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import pytest
 from reply_harness import FORMAT, GOOD, OTHER, kinds, read, values
 from tables import all_rows
 
-from stepguard.backends.base import Completion, ToolCall
+from stepguard.backends.base import Completion
 from stepguard.procedure.steps import Step
-from stepguard.replies.reading import TOOL_NAME, read_reply
+from stepguard.replies.reading import read_reply
 
 FIRST = '{"a": "2 * 3 = 6"}'
 FALSE_FIRST = '{"a": "2 * 3 = 9"}'
@@ -229,90 +229,3 @@ def test_a_broken_object_in_front(text: str, claimed: list[str]) -> None:
     reading = read(text)
     assert values(reading) == claimed
     assert kinds(reading) == ([] if claimed else [("malformed", None)])
-
-
-@pytest.mark.parametrize(
-    ("text", "steps_named"),
-    [
-        *(('{"x": so}', "not valid JSON"), ('{"x": so', "not closed"), ('{"x": 1', "not closed")),
-        ('{"x": so} {"y": 1', "not valid JSON"),
-    ],
-)
-def test_a_reply_of_broken_objects_says_so(text: str, steps_named: str) -> None:
-    """Where no object answers, the reason names the first one that is broken."""
-    reading = read(text)
-    assert kinds(reading) == [("malformed", None)]
-    assert steps_named in reading.deviations[0].reason
-
-
-@all_rows(
-    "text, calls, finish, claimed, found",
-    [
-        ("", [GOOD], "length", ["6", "10"], []),
-        (None, [GOOD[:-3]], "length", [], [("truncated", None)]),
-        ("Let me", [GOOD], "length", [], [("truncated", None)]),
-        (f"<think>{GOOD}", [GOOD], "length", [], [("truncated", None)]),
-        (None, ["", GOOD], "length", [], [("truncated", None)]),
-        (GOOD, ["{} and no object"], "stop", [], [("malformed", None)]),
-        (None, [GOOD, GOOD, OTHER], "stop", [], [("malformed", None)]),
-        (None, [GOOD, ""], "stop", [], [("empty", None)]),
-        (GOOD[:-2], [""], "stop", [], [("malformed", None)]),
-        (f'{{"x": 1}} {FIRST}', [GOOD], "stop", [], [("malformed", None)]),
-        ('{"x": 1} I call the tool.', [GOOD], "stop", ["6", "10"], []),
-    ],
-)
-def test_a_tool_call_beside_content(
-    text: str | None, calls: list[str], finish: str, claimed: list[str], found: list[tuple[str, str | None]]
-) -> None:
-    """Every call must be whole and hold the same answer, and content beside it no other answer and no cut one."""
-    tool_calls = tuple(ToolCall(TOOL_NAME, arguments) for arguments in calls)
-    reading = read(text, tool_calls=tool_calls, finish_reason=finish)
-    assert (values(reading), kinds(reading)) == (claimed, found)
-
-
-@all_rows(
-    "text",
-    [
-        *(f"```json\n{GOOD}\n```", f"```\n{GOOD}```", f"~~~\n\n{GOOD}\n\n~~~", f"{GOOD}\n```"),
-        *(f"<think>```</think>```json\n{GOOD}\n```", f" \ufeff \n{GOOD}", f"\0{GOOD}\0"),
-        *(f"<think>a</think>{GOOD}<think>b</think>", f"a</think>b</think>{GOOD}"),
-        *(f"<think>a<think>b</think>c</think>{GOOD}", f"<think> \n <think>b</think>{GOOD}"),
-        *(f"<think>a</think><think><think>b</think>{GOOD}", f'<think>{{"x": "</think>{GOOD}'),
-        *(f'{OTHER[:-1]}, "x": {{</think>{GOOD}', f'{{"x": "<think>"}} {GOOD}', f'{{"x": "</think>"}} {GOOD}'),
-        *(f"<think>{OTHER}<|channel|>final<|message|>{GOOD}", f"{OTHER}<|channel|>final<|message|>{GOOD}"),
-        f"<think>a<think>{OTHER}<|channel|>final<|message|>{GOOD}",
-        f"{GOOD}<think>a</think> <think>{OTHER}</think>",
-    ],
-)
-def test_what_stands_outside_fences_and_thinking_is_read(text: str) -> None:
-    """Fences, marks and thinking around the answer are taken off, however they are nested or left open."""
-    reading = read(text)
-    assert (values(reading), kinds(reading)) == (["6", "10"], [])
-
-
-@all_rows(
-    "text, kind",
-    [
-        *(("```json\n```", "malformed"), ("```\n \n```", "malformed"), ("\0 \0", "empty")),
-        *(("<think>a</think>\n<think>b</think>\r\n\t", "empty"), (f"<think>a<think>b</think>{GOOD}", "malformed")),
-        *((f"{GOOD}<think>b", "malformed"), (f"<think><think>{GOOD}", "malformed")),
-        *((f"<think>{GOOD}<|channel|>final<|message|>", "empty"), (f"{GOOD}</think>", "empty")),
-        ('{"a": "2 * 3 = 6", <think>x</think> "b": "6 + 4 = 10"}', "malformed"),
-    ],
-)
-def test_an_answer_inside_thinking_is_none(text: str, kind: str) -> None:
-    """What was thought, or may have been, is no answer, even if nothing else is there."""
-    reading = read(text)
-    assert (reading.claims, kinds(reading)) == ((), [(kind, None)])
-
-
-@all_rows("text, characters", [("", 9), (None, 9), (" \n", 9), ("<think>abc</think>", 9 + 18), ("\0", 9 + 1)])
-def test_an_empty_reply_says_how_much_was_thought(text: str | None, characters: int) -> None:
-    """The reasoning beside an empty reply and the thinking in it are counted together."""
-    (deviation,) = read(text, reasoning="x" * 9).deviations
-    assert f"{characters} characters of reasoning" in deviation.reason
-
-
-def test_an_empty_reply_without_reasoning_names_none() -> None:
-    """Where nothing was thought, nothing is said of it."""
-    assert "reasoning" not in read("").deviations[0].reason
