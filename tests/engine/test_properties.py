@@ -1,176 +1,62 @@
 """Whatever a model replies, no wrong step is ever committed.
 
-Programs are made here together with their truth, from plain integers and fractions: nothing of the checker, the
-expression language or the values module has a hand in it.
+Programs are those of the certification, made together with their truth: nothing of the checker, the expression
+language or the values module has a hand in it.
 """
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from itertools import islice
 
 import pytest
+from certification import steps  # type: ignore[import-not-found, unused-ignore]
+from certification.traces import Trace, make_trace
+from certification.truth import Truth
 from hypothesis import given
 from hypothesis import strategies as st
 from properties import examples
 
-from stepguard import Guard, Input, Procedure, Result, Step
+from stepguard import Guard, Procedure, Result, Step
 from stepguard.backends import Completion, Request
-from stepguard.errors import ProcedureError
 from stepguard.testing import SimulatedModel, Slips
 
-Truth = Fraction | bool
+assert steps  # its kinds of steps are those of the programs
 
 
-@dataclass(frozen=True)
-class Program:
-    """A procedure, its inputs, and the truth about every step."""
-
-    procedure: Procedure
-    inputs: Mapping[str, int]
-    truth: Mapping[str, Truth]
-
-
-def _half_up(value: Fraction, places: int) -> Fraction:
-    scale = 10**places
-    magnitude = math.floor(abs(value) * scale + Fraction(1, 2))
-    return Fraction(-magnitude if value < 0 else magnitude, scale)
-
-
-def _half_even(value: Fraction, places: int) -> Fraction:
-    return Fraction(round(value * 10**places), 10**places)
-
-
-INPUTS = (Input("x", "integer"), Input("y", "integer"))
-
-
-class _Maker:
-    """Makes one step after the other, and computes each as it is made."""
-
-    def __init__(self, chance: random.Random, look_back: int) -> None:
-        self.chance = chance
-        self.look_back = look_back
-        self.inputs = {"x": chance.randint(-50, 50), "y": chance.randint(1, 99)}
-        self.numbers: dict[str, Fraction] = {name: Fraction(value) for name, value in self.inputs.items()}
-        self.truth: dict[str, Truth] = {}
-        self.steps: list[Step] = []
-        self.currency = chance.choice([("EUR", 2), ("USD", 2), ("JPY", 0), ("KWD", 3)])  # a procedure mixes none
-
-    def operand(self) -> tuple[str, Fraction]:
-        names = list(self.numbers)[-self.look_back :]
-        if self.chance.random() < 0.6:
-            name = self.chance.choice(names)
-            return name, self.numbers[name]
-        number = self.chance.randint(0, 99)
-        return str(number), Fraction(number)
-
-    def add(self) -> None:
-        name = f"t{len(self.steps) + 1}"
-        kinds = (self.integer, self.fraction, self.decimal, self.boolean, self.function, self.percent, self.money)
-        while True:
-            made = self.chance.choice(kinds)()
-            if made is None:
-                continue
-            text, kind, value = made
-            step = Step(name, text, type=kind, show_work=self.chance.random() < 0.8)
-            with suppress(ProcedureError):  # two amounts multiplied, or an amount as a percentage
-                Procedure([*self.steps, step], inputs=INPUTS)
-                break
-        self.steps.append(step)
-        self.truth[name] = value
-        if not isinstance(value, bool):
-            self.numbers[name] = value
-
-    def integer(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b) = self.operand(), self.operand()
-        sign, value = self.chance.choice([("+", a + b), ("-", a - b), ("*", a * b)])
-        small = value.denominator == 1 and abs(value) < 10_000
-        return (f"{left} {sign} {right}", "integer", value) if small else None
-
-    def fraction(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b), (third, c) = self.operand(), self.operand(), self.operand()
-        value = a / b - c if b else Fraction(10**6)
-        if value.denominator > 10_000 or abs(value) > 10_000:
-            return None
-        return f"({left} / {right}) - {third}", "number", value
-
-    def decimal(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b), places = self.operand(), self.operand(), self.chance.randint(0, 4)
-        if not b or abs(a / b) > 10_000:
-            return None
-        mode, rounded = self.chance.choice([("half_up", _half_up), ("half_even", _half_even)])
-        return f"{left} / {right}", f"decimal({places}, {mode})", rounded(a / b, places)
-
-    def percent(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b), places = self.operand(), self.operand(), self.chance.randint(0, 2)
-        if not b or abs(a / b) > 1_000:
-            return None
-        exact = self.chance.random() < 0.3
-        if exact and (a / b).denominator > 10_000:
-            return None
-        return (
-            f"{left} / {right}",
-            "percent" if exact else f"percent({places})",
-            a / b if exact else _half_up(a / b, places + 2),
-        )
-
-    def money(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b) = self.operand(), self.operand()
-        currency, places = self.currency
-        return (f"{left} * {right}", f"money({currency})", _half_up(a * b, places)) if abs(a * b) < 10_000 else None
-
-    def boolean(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b) = self.operand(), self.operand()
-        sign, value = self.chance.choice([("<", a < b), (">=", a >= b), ("==", a == b), ("!=", a != b)])
-        return f"{left} {sign} {right}", "boolean", value
-
-    def function(self) -> tuple[str, str, Truth] | None:
-        (left, a), (right, b) = self.operand(), self.operand()
-        ways: list[tuple[str, Fraction]] = [
-            (f"min({left}, {right})", min(a, b)),
-            (f"max({left}, -{right})", max(a, -b)),
-            (f"abs({left} - {right})", abs(a - b)),
-            (f"floor({left} / 7)", Fraction(math.floor(a / 7))),
-            (f"ceil({left} / 7)", Fraction(math.ceil(a / 7))),
-            (f"trunc({left} / 7)", Fraction(math.trunc(a / 7))),
-        ]
-        text, value = self.chance.choice(ways)
-        return text, "number", value
-
-
-def make_program(seed: int) -> Program:
+def make_program(seed: int) -> Trace:
+    """A procedure of up to six steps that no words and no tolerance settle, with the truth about each."""
     chance = random.Random(f"program:{seed}")
-    maker = _Maker(chance, look_back=chance.randint(1, 7))
-    for _ in range(chance.randint(1, 6)):
-        maker.add()
-    procedure = Procedure(maker.steps, inputs=INPUTS, name=f"program-{seed}")
-    return Program(procedure, maker.inputs, maker.truth)
+    length = chance.randint(1, 6)
+    while True:
+        trace = make_trace(chance, length=length)
+        if all(made.tree is not None and made.spec.within is None for made in trace.steps):
+            return trace
 
 
-def wrong_steps(program: Program, result: Result) -> list[str]:
+def wrong_steps(program: Trace, result: Result) -> list[str]:
     """The steps whose committed value is not the truth, in the records and in the values alike."""
     wrong: list[str] = []
+    truth = {made.id: made.truth for made in program.steps}
     for record in result.steps:
         name = record.occurrence.step
-        if not _same(record.value, program.truth[name]) or not _same(result.values[name], program.truth[name]):
+        if not _same(record.value, truth[name]) or not _same(result.values[name], truth[name]):
             wrong.append(name)
     return wrong
 
 
 def _same(found: object, truth: Truth) -> bool:
-    if isinstance(truth, bool):
-        return found is truth
+    if not isinstance(truth, Fraction):
+        return type(found) is type(truth) and found == truth
     return isinstance(found, int | Fraction | Decimal) and not isinstance(found, bool) and Fraction(found) == truth
 
 
-def consistent(program: Program, result: Result) -> bool:
+def consistent(program: Trace, result: Result) -> bool:
     """Whether status, answer and counts say the same."""
     finished = result.status == "verified"
     order = [record.occurrence.index for record in result.steps]

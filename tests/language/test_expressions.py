@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from fractions import Fraction
-from typing import cast
 
 import pytest
 from hypothesis import given
@@ -13,10 +11,10 @@ from hypothesis import strategies as st
 from properties import examples
 from tables import all_rows
 
-from stepguard.errors import EvaluationError, ExpressionError, TooLargeError, UndefinedError
+from stepguard.errors import EvaluationError, ExpressionError, TooLargeError
 from stepguard.language.digits import Exact, exact
-from stepguard.language.evaluation import MAX_BITS, evaluate
-from stepguard.language.expression_parsing import MAX_DEPTH, MAX_LENGTH, parse_expression
+from stepguard.language.evaluation import evaluate
+from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import (
     Call,
     Chain,
@@ -52,24 +50,14 @@ VALUES: list[tuple[str, Exact | bool]] = [
 ]
 
 NOT_IN_THE_LANGUAGE: list[tuple[str, str]] = [
-    *(("", "missing"), ("   ", "missing"), ("5!", "not allowed"), ("2(3+4)", "multiplication")),
-    *(("2x", "multiplication"), ("x y", "multiplication"), ("(1)(2)", "multiplication"), ("1.2.3", "not expected")),
-    *(("0,123", "not expected"), ("1,23", "not expected"), ("(1, 2)", "not expected"), ("2 ×× 3", "not allowed")),
-    *(("2 ×* 3", "not allowed"), ("6 ÷÷ 4", "not allowed"), ("6 ÷/ 4", "not allowed")),
-    *(("__import__('os').system('touch x')", "not a"), ("print(1)", "not a function")),
+    *(("   ", "missing"), ("5!", "not allowed"), ("2(3+4)", "multiplication"), ("1.2.3", "not expected")),
+    *(("2 ×* 3", "not allowed"), ("6 ÷÷ 4", "not allowed"), ("6 ÷/ 4", "not allowed"), ("1 & 2", "not allowed")),
+    *(("__import__('os').system('touch x')", "not a"), ("print(1)", "not a function"), ("{1}", "not allowed")),
     *(("[1 for _ in range(10**9)]", "not expected"), ("lambda x: x", "not allowed"), ("'a'*10**9", "not allowed")),
-    *(('f"{x}"', "not allowed"), ("x.real", "not allowed"), ("x[0]", "not expected")),
-    *(("max[1, 2]", "needs its arguments"), ("x if x else 1", "there is no 'if'"), ("x := 1", "not allowed")),
-    *(("x = 1", "not allowed"), ("1 < 2 < 3", "chained"), ("1 & 2", "not allowed"), ("{1}", "not allowed")),
-    *(("$5 + 1", "not allowed"), ("28 % * 50", "a percentage is written"), ("٣ + 1", "not allowed")),
-    *(("π * 2", "not allowed"), ("3 +", "missing"), ("* 3", "not expected"), ("(3", "not closed")),
-    *(("[3 + 4)", "not expected"), ("3)", "not expected"), ("max", "needs its arguments"), ("max()", "not expected")),
-    *(("abs(1, 2)", "does not take"), ("round(1, x)", "whole number"), ("round(1, 2, 3)", "mode")),
-    *(("round(1, 101)", "whole number"), ("round(half_up)(2)", "multiplication")),
-    *(("max(1,234)", "leave the comma out"), ("9" * 1001, "too long"), ("0." + "1" * 1001, "too long")),
-    *(("1e1000", "too long"), ("1e" + "9" * 50, "too long"), ("+".join("1" * (MAX_LENGTH // 2 + 1)), "too long")),
-    *(("(" * (MAX_DEPTH + 1) + "1" + ")" * (MAX_DEPTH + 1), "deeper"), ("(" * 5000, "deeper")),
-    *(("2^" * 4000 + "1", "deeper"), ("-" * 9000 + "1", "signs"), ("abs(" * 2000, "deeper")),
+    *(('f"{x}"', "not allowed"), ("x.real", "not allowed"), ("x := 1", "not allowed"), ("x = 1", "not allowed")),
+    *(("max[1, 2]", "needs its arguments"), ("28 % * 50", "a percentage is written"), ("٣ + 1", "not allowed")),
+    *(("π * 2", "not allowed"), ("max()", "not expected"), ("round(half_up)(2)", "multiplication")),
+    *(("(" * 5000, "deeper"), ("2^" * 4000 + "1", "deeper"), ("-" * 9000 + "1", "signs"), ("abs(" * 2000, "deeper")),
     ("x()+" + "+".join(["1,111"] * 1500), "not a function"),
 ]
 
@@ -112,12 +100,6 @@ def test_long_flat_chains(terms: int) -> None:
     assert evaluate(tree, {}) == terms
     assert parse_expression(format_expression(tree)) == tree
     assert names_in(tree) == ()
-
-
-def test_commas_among_arguments_separate_where_asked() -> None:
-    """Working may leave out the blank behind a comma; elsewhere digits keep their groups."""
-    assert evaluate(parse_expression("max(100,200)", commas_separate=True), {}) == 200
-    assert evaluate(parse_expression("1,200 * max(1,2)", commas_separate=True), {}) == 2400
 
 
 def test_names_in_order_of_appearance() -> None:
@@ -181,92 +163,6 @@ trees = st.recursive(leaves, composed, max_leaves=12)
 def test_parsing_what_is_printed_gives_the_tree_back(tree: Expression) -> None:
     """Printing and parsing are inverse for every tree that the parser can make."""
     assert parse_expression(format_expression(tree)) == tree
-
-
-def reference(tree: Expression, values: Mapping[str, Fraction]) -> Fraction:
-    """What an expression is worth, by the book and with no regard for cost; ZeroDivisionError where undefined."""
-    match tree:
-        case Number(value):
-            return Fraction(value)
-        case Name(name):
-            return values[name]
-        case Negate(operand):
-            return 0 - reference(operand, values)
-        case Power(base, exponent):
-            power = reference(exponent, values)
-            assert power.denominator == 1
-            result, factor = Fraction(1), reference(base, values)
-            if factor == 0 and power <= 0:
-                raise ZeroDivisionError
-            for _ in range(abs(power.numerator)):
-                result *= factor
-            return result if power >= 0 else 1 / result
-        case Chain(operands, operators):
-            total = reference(operands[0], values)
-            for operator, operand in zip(operators, operands[1:], strict=True):
-                right = reference(operand, values)
-                if operator == "+":
-                    total += right
-                elif operator == "-":
-                    total -= right
-                elif operator == "*":
-                    total *= right
-                else:
-                    quotient = total / right
-                    whole = quotient.numerator // quotient.denominator
-                    total = {"/": quotient, "//": Fraction(whole), "%": total - whole * right}[operator]
-            return total
-        case Call("min", arguments, _):
-            return sorted(reference(each, values) for each in arguments)[0]
-        case Call("max", arguments, _):
-            return sorted(reference(each, values) for each in arguments)[-1]
-        case Call("abs", (argument,), _):
-            found = reference(argument, values)
-            return found if found > 0 else -found
-        case Call("floor", (argument,), _):
-            found = reference(argument, values)
-            return Fraction(found.numerator // found.denominator)
-        case _:
-            raise AssertionError(tree)
-
-
-small: st.SearchStrategy[Expression] = st.one_of(
-    st.integers(-12, 12).map(Number),
-    st.sampled_from(["x", "y"]).map(Name),
-    st.sampled_from(["0.5", "2.25"]).map(parse_expression),
-)
-arithmetic = st.recursive(
-    small,
-    lambda inner: st.one_of(
-        chains(inner),
-        inner.map(Negate),
-        st.builds(Power, inner, st.integers(-3, 4).map(Number)),
-        st.builds(
-            lambda name, some: Call(name, tuple(some)),
-            st.sampled_from(["min", "max"]),
-            st.lists(inner, min_size=1, max_size=3),
-        ),
-        st.builds(lambda name, one: Call(name, (one,)), st.sampled_from(["abs", "floor"]), inner),
-    ),
-    max_leaves=8,
-)
-fractions = st.fractions(-20, 20, max_denominator=9)
-
-
-@given(arithmetic, fractions, fractions)
-@examples(250)
-def test_evaluation_agrees_with_an_independent_reference(tree: Expression, x: Fraction, y: Fraction) -> None:
-    """The value of a random expression is the one that plain fractions give, or it is undefined for both."""
-    try:
-        found = evaluate(tree, {"x": exact(x), "y": exact(y)})
-    except UndefinedError:
-        with pytest.raises(ZeroDivisionError):
-            reference(tree, {"x": x, "y": y})
-        return
-    except TooLargeError:
-        return
-    assert Fraction(cast(Exact, found)) == reference(tree, {"x": x, "y": y})
-    assert cast(Exact, found).numerator.bit_length() <= MAX_BITS
 
 
 soup = st.lists(

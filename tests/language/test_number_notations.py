@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from fractions import Fraction
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from properties import examples
 from tables import all_rows
 
 from stepguard.errors import ValueRefused
@@ -23,6 +27,7 @@ def read(text: str, value: Exact, unit: str | None = None, *, comma: bool = Fals
 def refused(text: str, *, comma: bool = False) -> str:
     with pytest.raises(ValueRefused) as caught:
         read_numeral(text, decimal="," if comma else ".")
+    assert len(str(caught.value)) < 250
     return caught.value.reason
 
 
@@ -42,7 +47,38 @@ def test_fractions_of_one_character(char: str, over: int, under: int) -> None:
     read(f"-2 {char}", -2 - Fraction(over, under))
 
 
-@all_rows("sign", ["-", "\u2212", "\u2013", "\u2012", "\u2011", "\ufe63", "\uff0d"])
+@all_rows("text, value", [
+    *(("0", 0), ("-0", 0), ("007", 7), ("+5", 5), (" 5\n", 5), ("5.", 5), (".5", Fraction(1, 2)), ("2.0", 2)),
+    *(("0.29999999999999998", Fraction(29999999999999998, 10**17)), ("9007199254740993", 9007199254740993)),
+    *(("-12,345,678.90", Fraction(-1234567890, 100)), ("1\u202f234\u202f567.5", Fraction(12345675, 10))),
+    *(("3\u20444", Fraction(3, 4)), ("1 3\u20444", Fraction(7, 4)), ("-1\u204412", Fraction(-1, 12))),
+    *(("3\u22154", Fraction(3, 4)), ("1\u22c510^3", 1000), ("1.6e\u22128", Fraction(16, 10**9)), ("1.0E+3", 1000)),
+    *(("10^{-2}", Fraction(1, 100)), ("1.5x10^3", 1500), ("-10^2", -100), ("6/8", Fraction(3, 4))),
+    *(("2 \\times 10^{3}", 2000), ("-1 3/4", Fraction(-7, 4)), ("\\frac34", Fraction(3, 4)), ("$$18$$", 18)),
+    *(("\\dfrac{3}4", Fraction(3, 4)), ("-\\frac{6}{8}", Fraction(-3, 4))),
+])  # fmt: skip
+def test_reads_exactly(text: str, value: Exact) -> None:
+    """A number in a usual notation is read as exactly that number, without unit."""
+    read(text, value)
+
+
+@all_rows("text, says", [
+    *(("", "empty"), ("   ", "empty"), ("$", "empty"), ("%", "empty"), ("$$18", "single"), ("-", "not a number")),
+    *(("1,30,000", "threes"), ("13,0000", "threes"), ("000,123", "threes"), ("2,34", "decimal comma")),
+    *(("(1, 2)", "single"), ("11\u20442", "single"), ("1\u2044123", "single"), ("1\u20442\u20443", "single")),
+    *(("1234\u00a0567", "single"), ("1.5\u00a0000", "single"), ("2e1\u00a0000", "single"), ("1 000/4", "improper")),
+    *(("1 234/1000", "group thousands"), ("3/0", "division by zero"), ("\\frac{3}{0}", "division by zero")),
+    *(("10^(3", "unbalanced"), ("10⁻", "single"), ("10⁻⁺3", "single"), ("2^3", "single"), ("≈ 5", "single")),
+    *(("3!=7", "relation"), ("2==2", "relation"), ("--5", "single"), ("3-5", "single"), ("3–5", "single")),
+    *(("5km", "single"), ("0x10", "single"), ("__import__('os').system('touch x')", "not a"), ("9" * 5000, "too long")),
+    *(("18 USD USD USD", "single"), ("1e" + "9" * 400, "too long"), ("10^99999", "too long")),
+])  # fmt: skip
+def test_refuses_with_a_reason(text: str, says: str) -> None:
+    """What is no number, or has two usual readings, is refused and the reason says why."""
+    assert says in refused(text)
+
+
+@all_rows("sign", ["-", "\u2212", "\u2013", "\u2012", "\u2011", "\u2010", "\ufe63", "\uff0d"])
 def test_every_minus(sign: str) -> None:
     """Hyphens, dashes and minus signs in front of a number are a minus."""
     for text in (f"{sign}5", f"{sign} 5", f"**{sign}5**", f"+{sign}5"):
@@ -315,3 +351,36 @@ def test_a_whole_number_is_an_integer() -> None:
     assert exact(Fraction(6, 3)) == 2
     assert exact(Fraction(1, 3)) == Fraction(1, 3)
     assert exact(5) == 5
+
+
+exact_numbers = st.one_of(
+    st.integers(-(10**40), 10**40), st.fractions(max_denominator=10**6), st.decimals(-(10**9), 10**9).map(Fraction)
+)
+
+
+@given(exact_numbers)
+@examples(200)
+def test_formatting_and_reading_give_the_number_back(number: Exact) -> None:
+    """What is printed for an exact number is read as that number."""
+    assert read_numeral(format_exact(number)).value == number
+
+
+@given(st.integers(-(10**15), 10**15), st.integers(0, 8))
+@examples(100)
+def test_grouping_does_not_change_a_number(digits: int, places: int) -> None:
+    """Digits grouped in threes are the number without the groups."""
+    number = Decimal(digits).scaleb(-places)
+    assert read_numeral(f"{number:,f}").value == Fraction(number)
+
+
+@given(
+    st.text(st.sampled_from("0123456789.,/eE^*+-−x×10³⁻½%$€\\{}() \u00a0USDfrac"), max_size=14) | st.text(max_size=8)
+)
+@examples(300)
+def test_any_text_is_read_or_refused(text: str) -> None:
+    """Whatever a model writes is read as a whole number or fraction, or refused; nothing else is raised."""
+    try:
+        value = read_numeral(text).value
+    except ValueRefused:
+        return
+    assert type(value) is int or (type(value) is Fraction and value.denominator != 1)
