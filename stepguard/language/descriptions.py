@@ -20,7 +20,7 @@ from typing import Final, Literal
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.language.expressions import TRUTHS, Call, Expression, Number, walk
+from stepguard.language.expressions import TRUTHS, Call, Chain, Expression, Negate, Number, walk
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.unseen import UNSEEN, without_unseen
 from stepguard.language.vocabulary import (
@@ -96,15 +96,19 @@ _ENDING: Final = lazy_pattern(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
 _UNSEEN: Final = lazy_pattern(f"[{UNSEEN}]")
 _EMOJI: Final = lazy_pattern(r"(?<=[^\w\s])\ufe0f")
 _ROUNDED: Final = lazy_pattern(
-    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded|rounding|round (?:off|to|it|half)"
-    r"|truncated?|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
+    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded"
+    r"|(?<!before )(?<!without )(?<!no )rounding(?! (?:error|difference|loss|gain|adjustment))"
+    r"|round(?: (?:off|to|it|half|the|this|that|all|each|and)\b|(?=[.,;)]|\Z))"
+    r"|to (?:[0-9]|one|two|three|four) (?:decimals?|digits|(?:decimal |significant )(?:places?|digits|figures))\b"
+    r"|truncate|truncated(?=[.,;)]|\Z| to\b)|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
     re.IGNORECASE,
 )
 _ROUNDING: Final = {"round": "", "floor": "floor", "ceil": "ceiling", "trunc": "down"}
 _MODES: Final = {"up": {"up", "ceiling"}, "down": {"down", "floor"}}
 _FIGURE: Final = lazy_pattern(
-    r"\b(?:add|plus|subtract|minus|deduct|take off"
-    r"|(?:multipl(?:y|ied)|divided?|increased?|reduced?)(?: [^\W\d]+){0,3}? by)"
+    r"\b(?:(?P<more>add|plus|(?:increased?|raised?)(?: [^\W\d]+){0,3}? by)"
+    r"|(?P<less>subtract|minus|deduct|take off|(?:reduced?|lower(?:ed)?|cut|decreased?)(?: [^\W\d]+){0,3}? by)"
+    r"|(?P<times>multipl(?:y|ied)(?: [^\W\d]+){0,3}? by)|divided?(?: [^\W\d]+){0,3}? by)"
     r" (?:another )?[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?)(?P<percent> ?%| per ?cent)?"
     r"(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
     re.IGNORECASE,
@@ -204,10 +208,17 @@ def contradicts(words: str, tree: Expression, places: int | None, rounding: str 
     if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
         return rounded[0]
     literals = {abs(Fraction(node.value)) for node in walk(tree) if type(node) is Number}
+    signs = {sign[:1] for node in walk(tree) if type(node) is Chain for sign in node.operators}
+    signs |= {"-" for node in walk(tree) if type(node) is Negate or (type(node) is Number and node.value < 0)}
     for said in _FIGURE.finditer(words):
         figure = Fraction(said["figure"].replace(",", ""))
-        share = figure / 100
-        if literals.isdisjoint({figure, share, 1 + share, 1 - share} if said["percent"] else {figure}):
+        sign = "+" if said["more"] else "-" if said["less"] else "*" if said["times"] else "/"
+        wanted = {figure} if sign in signs and ("/" in signs or not said["percent"]) else set()
+        if said["percent"]:
+            share = figure / 100
+            wanted |= {share} if sign in signs else set()
+            wanted |= {1 + share if sign == "+" else 1 - share} if sign in "+-" else set()
+        if literals.isdisjoint(wanted):
             return said[0]
     return None
 

@@ -45,8 +45,8 @@ _TOKEN = lazy_pattern(
     r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,≤≥≠\[\]]))"
 )
 _GROUPED = lazy_pattern(
-    r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_,]))"
-    r"|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
+    r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_]|,\S))"
+    r"|(?P<uneven>,\s+[0-9.]+,(?=[0-9])|(?<=[0-9]),[0-9.]+(?=,\s))|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
 )
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
@@ -183,7 +183,10 @@ class _Parser:
         brackets: list[bool] = []  # whether each open one belongs to a call
         calls = at = 0
         for found in _GROUPED.finditer(plain):
-            if found["group"] is None:
+            if found["uneven"] is not None:
+                if calls and not self.commas_separate:
+                    raise self._error("blanks behind some commas only: digits may be grouped", found.start())
+            elif found["group"] is None:
                 if found[0] != ")":
                     brackets.append(found["call"] is not None)
                     calls += brackets[-1]

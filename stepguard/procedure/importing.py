@@ -85,6 +85,9 @@ _TITLE: Final = re.compile(r"\W*(?:the )?(?:steps?|procedure|instructions?|metho
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _BLANKS: Final = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")|\s{2,}')  # runs of them would be tried blank by blank
 _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
+_LEADING: Final = (":", "\uff1a", ",")
+"""What a line ends with that has others below it."""
+_EVERY_LEVEL: Final = 9
 _MORE: Final = "(?:more|greater|higher|larger|longer)"
 _LESS: Final = "(?:less|fewer|lower|smaller|shorter)"
 _COMPARED: Final = tuple(
@@ -144,6 +147,10 @@ class _Block:
     further: bool
     """Whether it belongs to the condition above it."""
 
+    def empty_at(self, indent: int) -> bool:
+        """Whether it stands at an indent, and nothing stands below it."""
+        return self.indent == indent and not self.body
+
 
 class _ImportReader:
     def __init__(self) -> None:
@@ -162,6 +169,7 @@ class _ImportReader:
         self.broken: int | None = None  # the same, while no statement stands below it
         self.governed: int | None = None  # the level of a heading that was refused, and has lines below it
         self.numbers: dict[int, int] = {}  # the last number of a list, by its indent
+        self.led: int | None = None  # the indent of the line above, where that says that something stands below it
         self.above: int | None = None  # the indent of a line outside of a list that may have a list below it
 
     def note(self, at: int, line: str, kind: NoteKind, message: str) -> None:
@@ -169,10 +177,14 @@ class _ImportReader:
 
     def take(self, at: int, line: str, indent: int) -> None:
         """Read the next line."""
+        led = self.led
         if label_of(line) is None:
-            self.above = indent if line.endswith((":", "\uff1a")) else None
+            self.above = indent if line.endswith(_LEADING) else None
         elif indent == self.above:
             indent += 1
+        self.led = indent if line.endswith(_LEADING) else None
+        if indent == led and (self.refused == led or (self.blocks and self.blocks[-1].empty_at(indent))):
+            self.governed = self.governed or _EVERY_LEVEL
         if self.refused is not None and indent <= self.refused:
             self.refused = None
         try:

@@ -195,6 +195,7 @@ def test_what_stands_below_a_refused_line_is_refused(line: str) -> None:
 
 
 @all_rows("text", [
+    "Members only:\nt = x * 0.9", "If x > 3:\nt = x", "1. If it rains:\n2. t = x", "When it rains,\n\nt = x",
     "## Only for members\nt = x + 1\n### Then\n1. u = t",
     "## For others\nt = x",
     "# Second procedure\n1. t = x\n2. u = t",
