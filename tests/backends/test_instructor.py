@@ -306,26 +306,6 @@ def test_missing_key(ask: Ask) -> None:
         ask(InstructorBackend("m", provider="anthropic"), REQUEST)
 
 
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        ({"provider": "openai"}, "provider"),
-        ({}, "provider"),
-        ({"provider": "anthropic", "mode": "tools"}, "mode"),
-        ({"provider": "anthropic", "extra": {"tools": []}}, "extra"),
-        ({"provider": "anthropic", "limiter": 3}, "limiter"),
-        ({"provider": "bedrock", "api_key": "k"}, "api_key"),
-        ({"client": object()}, "client"),
-        ({"provider": "anthropic", "client": object()}, "client"),
-    ],
-)
-def test_options_that_cannot_work(options: dict[str, Any], option: str) -> None:
-    """An option that cannot work is refused at construction, by name."""
-    with pytest.raises(ConfigError) as caught:
-        InstructorBackend(None if "client" in options else "m", **options)
-    assert caught.value.option == option
-
-
 def test_client_without_a_model(chat_server: ChatServer) -> None:
     """A client that was made for no model needs one."""
     with pytest.raises(ConfigError, match="pass model="):

@@ -7,12 +7,11 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
-from tables import all_rows
 
 from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.limiter import LimitedBackend
-from stepguard.errors import BackendError, ConfigError, RateLimited
+from stepguard.errors import BackendError, RateLimited
 from stepguard.testing import SimulatedModel
 
 HELLO = Request(messages=(Message("user", "hello"),))
@@ -165,13 +164,6 @@ def test_it_stands_for_the_model_behind_it() -> None:
     backend = LimitedBackend(Endpoint(), most=1)
     assert backend.name == "endpoint"
     assert backend.signature == {"model": "endpoint"}
-
-
-@all_rows("most", [0, -1, True, 2.5, "8"])
-def test_a_limit_that_makes_no_sense_is_refused(most: Any) -> None:
-    """At least one call is allowed at a time."""
-    with pytest.raises(ConfigError):
-        LimitedBackend(Endpoint(), most=most)
 
 
 class OneAtATime:

@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from typing import Any
-from unittest.mock import MagicMock
 
 import openai
 import pytest
@@ -308,22 +307,6 @@ def test_from_name() -> None:
     """Everything behind the provider is the model's name."""
     backend = as_backend("openai/org/some-model")
     assert repr(backend) == "OpenAIBackend('org/some-model', mode='json_schema')"
-
-
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        *(({"model": " "}, "model"), ({"mode": "markdown"}, "mode"), ({"provider": "nobody"}, "provider")),
-        *(({"provider": None}, "provider"), ({"max_tokens_parameter": "n_predict"}, "max_tokens_parameter")),
-        *(({"api_key": ""}, "api_key"), ({"extra": {"stream": True}}, "extra"), ({"client": object()}, "client")),
-        ({"client": MagicMock(), "base_url": "http://127.0.0.1"}, "client"),
-    ],
-)
-def test_options_that_cannot_work(options: dict[str, Any], option: str) -> None:
-    """An option that cannot work is refused at construction, by name."""
-    with pytest.raises(ConfigError) as caught:
-        OpenAIBackend(**{"model": "m", **options})
-    assert caught.value.option == option
 
 
 def test_wrapped_client() -> None:

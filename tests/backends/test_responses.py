@@ -15,7 +15,7 @@ from stepguard import Guard
 from stepguard.backends import Request, ToolCall
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.core.usage import Usage
-from stepguard.errors import BackendRejected, ConfigError, RateLimited
+from stepguard.errors import BackendRejected, RateLimited
 from stepguard.replies.formats import EquationFormat
 
 WRONG = GOOD.replace("= 19", "= 18")
@@ -221,19 +221,3 @@ def test_effort_in_chat_completions(chat_server: ChatServer) -> None:
     assert chat_server.requests[0].body["reasoning_effort"] == "low"
     assert asked.signature != backend_at(chat_server, max_tokens_parameter="max_completion_tokens").signature
     assert repr(backend(chat_server)) == "OpenAIBackend('some-model', api='responses', mode='json_schema')"
-
-
-@pytest.mark.parametrize(
-    ("options", "option"),
-    [
-        ({"api": "assistants"}, "api"),
-        ({"api": "responses", "extra": {"input": []}}, "extra"),
-        ({"api": "responses", "client": object()}, "client"),
-        ({"reasoning_effort": " "}, "reasoning_effort"),
-    ],
-)
-def test_options_that_cannot_work(options: dict[str, Any], option: str) -> None:
-    """An option that cannot work is refused at construction, by name."""
-    with pytest.raises(ConfigError) as caught:
-        OpenAIBackend("m", **options)
-    assert caught.value.option == option

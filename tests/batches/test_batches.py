@@ -21,7 +21,7 @@ from stepguard.backends import Completion, Request
 from stepguard.batches import BatchSummary, read_rows, run_batch, to_frame
 from stepguard.batches.ledger import BatchLedger
 from stepguard.engine.batch import BatchRow, RowResult
-from stepguard.errors import ConfigError, InputError, MissingExtraError, StepguardError
+from stepguard.errors import ConfigError, InputError, StepguardError
 from stepguard.testing import SimulatedModel, Slips
 
 RIGHT = SimulatedModel(slips=Slips.none())
@@ -426,13 +426,6 @@ def test_two_processes_do_not_write_one_file(tmp_path: Path) -> None:
 
     assert batch(tmp_path, progress=meddle).rows == 6
     assert refused
-
-
-def test_frames_need_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pandas the extra is named."""
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[pandas\]"):
-        to_frame([])
 
 
 def test_frames_in_and_out() -> None:

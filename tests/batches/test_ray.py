@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_harness import SUMS, TEXT, CountingModel, asked, rows
+from batch_harness import TEXT, CountingModel, asked, rows
 
 from stepguard import Guard, Procedure
 from stepguard.batches import map_dataset
-from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.errors import ConfigError
 from stepguard.procedure import Tool
 from stepguard.testing import SimulatedModel, Slips
 
@@ -22,13 +22,6 @@ pytestmark = [
     *map(pytest.mark.filterwarnings, ("ignore::DeprecationWarning", "ignore::ResourceWarning", "ignore::FutureWarning"))
 ]
 """Ray's own are none of ours."""
-
-
-def test_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without Ray the error says what to install."""
-    monkeypatch.setitem(sys.modules, "ray.data", None)
-    with pytest.raises(MissingExtraError, match=r'"stepguard\[ray\]"'):
-        map_dataset(None, lambda: (Guard(CountingModel(Path("log"))), SUMS), key="id")
 
 
 @pytest.fixture(scope="module")

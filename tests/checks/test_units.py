@@ -16,7 +16,7 @@ from tables import all_rows
 
 from stepguard import Step
 from stepguard.checks.built import BuiltCheck
-from stepguard.errors import ConfigError, ExpressionError, MissingExtraError, ValueRefused
+from stepguard.errors import ConfigError, ExpressionError, ValueRefused
 
 pytest.importorskip("pint")
 
@@ -256,23 +256,6 @@ def test_a_number_is_in_the_assumed_unit() -> None:
     check = Quantity("a * 2", unit="km", bare="assume")
     assert outcome(check, "10", type="integer", a=5) == "pass"
     assert outcome(check, "11", type="integer", a=5) == "fail"
-
-
-def test_without_pint_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where pint is not installed, making such a check says which extra to install."""
-    import sys
-
-    from stepguard.language import quantities
-
-    monkeypatch.setitem(sys.modules, "pint", None)
-    quantities._registry.cache_clear()
-    try:
-        with pytest.raises(MissingExtraError, match="units"):
-            Quantity("5 km")
-    finally:
-        monkeypatch.undo()
-        quantities._registry.cache_clear()
-        quantities.require_units()
 
 
 def test_a_quantity_verifies_a_step_of_words() -> None:

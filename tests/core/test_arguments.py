@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from stepguard import Procedure, Trust, audit
+from stepguard import Budget, Procedure, Trust, audit
 from stepguard.backends.limiter import EndpointLimiter
 from stepguard.backends.local import LocalBackend
 from stepguard.backends.openai import OpenAIBackend
@@ -22,6 +22,7 @@ from stepguard.serve.limits import Limits
 SUM: Final = Procedure.parse("inputs: x\nt = x + 1")
 
 ROWS: Final[list[tuple[Callable[..., Any], dict[str, Any], str, str]]] = [
+    (Budget, {"calls": -1}, "budget", ""),
     (ArmOptions, {"segment": 0}, "segment", "the number of steps in a segment is"),
     (ArmOptions, {"retry": 5}, "retry", "retry is a RetryPolicy"),
     (ArmOptions, {"history": True}, "history", "history is a whole number of 1 or more, or None, not True"),

@@ -7,7 +7,6 @@ import gc
 import importlib
 import json
 import math
-import sys
 import tomllib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
@@ -19,7 +18,7 @@ import pytest
 from conftest import ChatServer, Received, Reply, completion_body
 
 from stepguard.backends.base import Completion, Request
-from stepguard.errors import ConfigError, MissingExtraError
+from stepguard.errors import ConfigError
 from stepguard.evaluation.arms import ArmOptions, Outcome
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, run_plan
@@ -33,16 +32,6 @@ pytestmark = [
 
 MODULES = [f"stepguard.evaluation.inspect.{name}" for name in ("registry", "task", "model")]
 TABLE = Mapping[tuple[object, ...], Completion]
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
-    """Each module names the extra where inspect_ai is not installed."""
-    for name in [each for each in sys.modules if each.partition(".")[0] == "inspect_ai" or each in MODULES]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "inspect_ai", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "stepguard\[inspect\]"'):
-        importlib.import_module(module)
 
 
 def test_the_entry_point_is_declared() -> None:

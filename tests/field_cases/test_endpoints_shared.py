@@ -19,7 +19,7 @@ from conftest import ChatServer, Received, Reply, completion_body
 from stepguard import Guard, Procedure, Result
 from stepguard.backends.limiter import EndpointLimiter, LimiterRegistry
 from stepguard.backends.openai import OpenAIBackend
-from stepguard.errors import BackendTimeout, ConfigError, RateLimited
+from stepguard.errors import BackendTimeout, RateLimited
 
 PROCEDURE = Procedure.parse("inputs: x, y\nt1 = x * y\nt2 = t1 + 5")
 INPUTS = {"x": 6, "y": 7}
@@ -161,13 +161,6 @@ def test_limiters_are_told_apart_by_endpoint_and_key() -> None:
     registry.of("http://b", "1")
     registry.of("http://c", "1")
     assert registry.of("http://a", "1") is not first
-
-
-@pytest.mark.parametrize("options", [{"first": 0}, {"most": True}, {"first": 9, "most": 8}])
-def test_numbers_that_cannot_work(options: dict[str, int]) -> None:
-    """A limiter needs whole numbers of 1 or more."""
-    with pytest.raises(ConfigError):
-        EndpointLimiter(**options)
 
 
 FRESH = """

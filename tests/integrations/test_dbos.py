@@ -20,22 +20,18 @@ from ledger_harness import CHAIN, SURE, change_ledger, payment
 from stepguard import Guard, Ladder, Procedure
 from stepguard.backends import Completion, Request
 from stepguard.cli import main
-from stepguard.errors import BackendError, ConfigError, LedgerError, MissingExtraError, RunConflict
+from stepguard.errors import BackendError, ConfigError, LedgerError, RunConflict
 from stepguard.integrations.dbos import Jobs, Worker
 from stepguard.integrations.dbos import jobs as jobs_module
 from stepguard.ledger import Ledger, verify_ledger
 from stepguard.procedure import Tool
 from stepguard.repair.rungs import another_model
 
+pytest.importorskip("dbos", reason="the extra dbos is not installed")
+
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "worker_kills.py"
 SECONDS = 60.0
 """How long a test waits for what should come at once."""
-
-
-@pytest.fixture(autouse=True)
-def _installed(request: pytest.FixtureRequest) -> None:
-    if "without_dbos" not in request.node.name:
-        pytest.importorskip("dbos", reason="the extra dbos is not installed")
 
 
 @contextlib.contextmanager
@@ -80,18 +76,6 @@ class Asked:
         self.steps += [(str(request.values.get("x")), step.id) for step in request.steps]
         assert self.free.wait(SECONDS)
         return SURE.complete(request)
-
-
-def test_without_dbos_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has not installed the extra is told which one it is."""
-
-    def absent(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr("stepguard.integrations.dbos.jobs.import_module", absent)
-    for make in (lambda: Jobs(tmp_path / "runs.db"), lambda: Worker(Guard(SURE, ledger=tmp_path / "runs.db"))):
-        with pytest.raises(MissingExtraError, match=r"pip install \"stepguard\[dbos\]\""):
-            make()
 
 
 def test_runs_are_carried_out_and_parked(runs: Path | str) -> None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import logging
 import re
-import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -17,8 +15,6 @@ import pytest
 from conftest import ChatServer, Received, Reply, completion_body
 from openai_harness import GOOD, KEY, good_answer
 from serve_harness import MODEL, VALUES, serving
-
-from stepguard.errors import ConfigError, MissingExtraError
 
 pytest.importorskip("langchain")
 pytest.importorskip("langchain_openai")
@@ -203,28 +199,6 @@ def test_logs_name_what_happened_and_hold_no_content(
     assert "chat_passed" in told
     told = re.sub(r"run_id='\w+'|seconds=\S+", "", told)
     assert not any(word in told for word in ("John Doe", "57", KEY))
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"on_unverified": "ignore"}, {"at_least": "sure"}, {"on_call": 3}, {"settings": {}}, {"procedure": "sums"}),
-        *({"procedures": {"sums": "t = 1"}}, {"stop_early": True}, {"observe": True}, {"parallel": 0}),
-    ],
-)
-def test_options_that_cannot_work_are_told_at_once(options: dict[str, Any]) -> None:
-    """A wrong option is an error when the middleware is made."""
-    with pytest.raises(ConfigError):
-        GuardMiddleware(**options)
-
-
-def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without LangChain the module says what to install."""
-    for name in [each for each in sys.modules if each.startswith("stepguard.integrations.langchain")]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "langchain.agents.middleware", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[langchain\]"):
-        importlib.import_module("stepguard.integrations.langchain")
 
 
 # LangChain's client at the server

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import operator
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -20,7 +18,7 @@ from tables import all_rows
 
 from stepguard import Guard, Procedure, Step
 from stepguard.backends import Completion, Request
-from stepguard.errors import ConfigError, InputError, MissingExtraError, StepNotVerified
+from stepguard.errors import ConfigError, InputError, StepNotVerified
 from stepguard.testing import ScriptedBackend, SimulatedModel
 
 pytest.importorskip("langgraph")
@@ -310,29 +308,3 @@ def test_cancellation_leaves_nothing_behind() -> None:
         return len(asyncio.all_tasks()) - 1
 
     assert asyncio.run(main()) == 0
-
-
-@all_rows(
-    "options",
-    [
-        {"guard": SimulatedModel()},
-        {"on_unverified": "ignore"},
-        {"at_least": "sure"},
-        {"inputs": {"prize": "price"}},
-        {"inputs": 3},
-        {"answer": "status"},
-        {"on_unverified": "return", "status": None},
-    ],
-)
-def test_options_that_cannot_work_are_told_at_once(options: dict[str, Any]) -> None:
-    """A wrong option is an error when the node is made."""
-    with pytest.raises(ConfigError):
-        procedure_node(**{"guard": Guard(SimulatedModel()), "procedure": INVOICE, **options})
-
-
-def test_a_missing_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without LangGraph the module says what to install."""
-    monkeypatch.delitem(sys.modules, "stepguard.integrations.langgraph")
-    monkeypatch.setitem(sys.modules, "langgraph.errors", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[langgraph\]"):
-        importlib.import_module("stepguard.integrations.langgraph")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +15,6 @@ from mcp_harness import GOOD, INPUTS, ORDER, call, talk, text, told, verify
 from tables import all_rows
 
 from stepguard import Procedure
-from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.integrations.mcp.server import create_server
 from stepguard.testing import ScriptedBackend
 
@@ -138,29 +135,6 @@ def test_a_transcript_that_is_too_long_is_refused() -> None:
     result = call(create_server(max_transcript=1000), "audit_transcript", arguments)
     assert result.is_error
     assert "at most 1000" in text(result)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"max_procedure": 0}, {"max_transcript": True}, {"max_runs": "9"}, {"models": "openai/gpt-4.1-mini"}),
-        *({"models": {"a": 5}}, {"guard": {"observe": True}}, {"guard": {"segment": 0}}),
-        {"procedures": "/no/such/folder"},
-    ],
-)
-def test_options_that_cannot_work_are_refused_at_once(options: dict[str, Any]) -> None:
-    """Configuration is checked when the server is made."""
-    with pytest.raises(ConfigError):
-        create_server(**options)
-
-
-def test_without_the_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has not installed it is told what to install."""
-    name = "stepguard.integrations.mcp.server"
-    monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "mcp.server.mcpserver", None)
-    with pytest.raises(MissingExtraError, match=r"stepguard\[mcp\]"):
-        importlib.import_module(name)
 
 
 # Audits and procedures

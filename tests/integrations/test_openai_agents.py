@@ -6,7 +6,6 @@ import asyncio
 import importlib
 import json
 import logging
-import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -17,11 +16,10 @@ import pytest
 from conftest import ChatServer, Reply, completion_body
 from openai_agents_harness import ORDER, Api, agents, client_at, drop_in, run, told
 from openai_harness import KEY
-from tables import all_rows
 
-from stepguard import Budget, Guard, Procedure, RetryPolicy, Step
+from stepguard import Budget, Guard, Procedure, RetryPolicy
 from stepguard.backends import Completion, Request
-from stepguard.errors import BackendError, ConfigError, MissingExtraError, StepNotVerified
+from stepguard.errors import BackendError, ConfigError, StepNotVerified
 from stepguard.results import Result
 from stepguard.testing import ScriptedBackend, ScriptedSteps
 
@@ -377,48 +375,3 @@ def test_an_agent_on_our_server_gets_an_error_and_no_wrong_answer(served: Any, a
 
 
 # Mistakes
-
-
-@all_rows(
-    "options, words",
-    [
-        ({"guard": "openai/gpt-4.1-mini"}, "guard is a Guard"),
-        ({"guard": Guard(ScriptedBackend(), observe=True)}, "observ"),
-        *(({"procedure": "sums"}, "no procedure is named"), ({"on_unverified": "ignore"}, "on_unverified")),
-        *(({"at_least": "sure"}, "at_least"), ({"on_result": 3}, "on_result"), ({"name": "work it out"}, "name")),
-        ({"values": ["t3"]}, "t3"),
-    ],
-)
-def test_a_tool_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any], words: str) -> None:
-    """A wrong option is an error at once."""
-    given = {"procedure": SUMS, "guard": Guard(ScriptedBackend()), **options}
-    assert not isinstance(given["guard"], Guard) or given["guard"].observing is (words == "observ")
-    with pytest.raises(ConfigError, match=words):
-        drop_in.procedure_tool(given.pop("procedure"), given.pop("guard"), **given)
-
-
-@all_rows(
-    "options, words",
-    [
-        ({"procedure": Procedure.lazy(lambda n: Step(f"t{n}", "x + 1"), 3, look_back=1, inputs=["x"])}, "lazy"),
-        ({"procedure": Procedure([Step("t", "x")], inputs=["x"], answer="x")}, "is an input"),
-        *(({"inputs": {"z": 1}}, "no input 'z'"), ({"inputs": {"x": "many"}}, "'x'"), ({"ignore": ["t1"]}, "t1")),
-        *(({"ignore": "id"}, "ignore"), ({"read": 3}, "read")),
-        ({"procedure": Step("city", instruction="Name the city.")}, "unverified at most"),
-        *(({"steps": ["t3"]}, "t3"), ({"on_wrong": "refuse"}, "on_wrong"), ({"on_check": 3}, "on_check")),
-        *(({"at_least": "sure"}, "at_least"), ({"check_timeout": 0}, "check_timeout")),
-    ],
-)
-def test_a_guardrail_that_cannot_work_is_told_when_it_is_made(options: dict[str, Any], words: str) -> None:
-    """A wrong option is an error at once."""
-    given = {"procedure": SUMS, **options}
-    with pytest.raises(ConfigError, match=words):
-        drop_in.verified_output(given.pop("procedure"), **given)
-
-
-def test_without_the_extra_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The file names its extra where the SDK is not installed."""
-    monkeypatch.delitem(sys.modules, "stepguard.integrations.openai_agents")
-    monkeypatch.setitem(sys.modules, "agents", None)
-    with pytest.raises(MissingExtraError, match=r'pip install "stepguard\[agents\]"'):
-        importlib.import_module("stepguard.integrations.openai_agents")

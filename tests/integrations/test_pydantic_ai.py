@@ -7,8 +7,6 @@ import json
 import logging
 import pickle
 import re
-import subprocess
-import sys
 from decimal import Decimal
 from typing import Any
 
@@ -369,21 +367,6 @@ def test_what_cannot_be_understood_is_refused_before_anything_is_spent() -> None
     assert not double.asked
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        *({"procedure": "sum"}, {"procedures": {"sums": "t = 1"}}, {"inputs": INPUTS}, {"inputs": lambda ctx: INPUTS}),
-        *({"procedure": SUMS, "inputs": {"x": 1}}, {"at_least": "sure"}, {"mode": "json"}, {"on_call": 3}),
-        *({"observe": True}, {"parallel": 0}, {"stop_early": True}),
-    ],
-    ids=lambda options: "-".join(options),
-)
-def test_an_option_that_cannot_work_is_told_at_once(options: dict[str, Any]) -> None:
-    """Nothing is asked to find out."""
-    with pytest.raises((ConfigError, InputError)):
-        GuardedProcedures(**options)
-
-
 def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
     """Steps are answered by the model alone."""
 
@@ -395,10 +378,3 @@ def test_tools_of_the_agent_are_not_offered_to_a_guarded_request() -> None:
     guarded.tool_plain(calculator)
     assert run(guarded, PROMPT).output == ANSWER
     assert not double.asked[0][1].function_tools
-
-
-def test_a_missing_library_is_named() -> None:
-    """Without pydantic-ai the import says which extra brings it, and the package itself needs none of it."""
-    code = "import sys; sys.modules['pydantic_ai'] = None; import stepguard, stepguard.integrations.pydantic_ai"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, encoding="utf-8", check=False)
-    assert 'MissingExtraError: guarding an agent of pydantic-ai needs the "pydantic-ai" extra' in done.stderr

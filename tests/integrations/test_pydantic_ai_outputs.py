@@ -20,7 +20,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from pydantic_ai_harness import GOOD, INPUTS, SUMS, Double, Sums, agent, run, said
 
 from stepguard import Procedure, Step
-from stepguard.errors import ConfigError, InputError
+from stepguard.errors import ConfigError
 from stepguard.integrations.pydantic_ai import OutputCheck, OutputNotVerified, VerifiedOutput, check_of
 
 pytestmark = pytest.mark.once
@@ -227,25 +227,6 @@ def test_what_was_checked_is_logged_without_what_was_said(caplog: pytest.LogCapt
     assert "kind='extra_step'" in kinds[1]
     assert "John Doe" not in caplog.text
     assert not any("58" in record.getMessage() for record in caplog.records)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"inputs": {"x": 1}},
-        {"steps": ["t9"]},
-        {"steps": "t1"},
-        {"ignore": ["t1"]},
-        {"at_least": "sure"},
-        {"on_check": 3},
-        {"check_timeout": 0},
-    ],
-    ids=lambda options: "-".join(options),
-)
-def test_an_option_of_a_check_that_cannot_work_is_told_at_once(options: dict[str, Any]) -> None:
-    """Nothing is asked to find out."""
-    with pytest.raises((ConfigError, InputError)):
-        VerifiedOutput(SUMS, **{"inputs": INPUTS, **options})
 
 
 def test_an_output_that_holds_no_steps_is_a_mistake() -> None:

@@ -324,25 +324,6 @@ def test_anything_with_chat_completions_can_be_wrapped(client: openai.OpenAI) ->
     assert traced.call_count == 2
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"client": "openai/gpt-x"}, "has no chat.completions.create"),
-        ({"client": SimpleNamespace(chat=SimpleNamespace())}, "has no chat.completions.create"),
-        *(({"on_unverified": "ignore"}, "on_unverified"), ({"at_least": "sure"}, "at_least")),
-        *(({"on_call": 3}, "on_call"), ({"procedures": {"sums": "inputs: x"}}, "is a Procedure")),
-        *(({"segment": 0}, "segment"), ({"budget": 3}, "Budget"), ({"observe": True}, "observe")),
-        ({"mode": "xml"}, "mode"),
-    ],
-)
-def test_what_cannot_work_is_told_when_the_client_is_wrapped(
-    client: openai.OpenAI, options: dict[str, Any], words: str
-) -> None:
-    """A wrong option is an error at once, not at three in the morning."""
-    with pytest.raises(ConfigError, match=words):
-        wrap(**{"client": client, **options})
-
-
 def test_a_budget_is_that_of_one_call(client: openai.OpenAI) -> None:
     """Options of the guard hold for each call by itself."""
     create = wrap(client, budget=Budget(calls=1)).chat.completions.create

@@ -13,22 +13,11 @@ from ledger_harness import CHAIN, CUT_OFF, SURE, Counting, Nobody, change_ledger
 
 from stepguard import Guard, Procedure
 from stepguard.cli import main
-from stepguard.errors import ConfigError, LedgerError, MissingExtraError, RunConflict
+from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.ledger import Ledger, store, verify_ledger
 
 SETTLE = "select pg_sleep(0.05)"
 """A connection that is ended is so a moment later."""
-
-
-def test_without_psycopg_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who has not installed the extra is told which one it is."""
-
-    def absent(name: str) -> Any:
-        raise ImportError(name)
-
-    monkeypatch.setattr("stepguard.ledger.postgres.import_module", absent)
-    with pytest.raises(MissingExtraError, match=r"pip install \"stepguard\[postgres\]\""):
-        Guard(SURE, ledger="postgresql://host/base")
 
 
 @pytest.mark.parametrize(

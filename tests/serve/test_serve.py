@@ -479,43 +479,6 @@ def test_a_path_outside_of_the_api_is_an_error(served: Served) -> None:
 # Wrong configuration
 
 
-@pytest.mark.parametrize(
-    ("upstream", "options"),
-    [
-        *(("api.openai.com", {}), ("https://user:pass@host/v1", {}), ("http://[::1", {})),
-        *(("http://host:99999999/v1", {}), ("https://host/v1/chat/completions", {})),
-        *(("https://host/v1/responses/", {}), ("https://host/v1", {"upstream_key": "key-of-the-upstream"})),
-        *(("https://host/v1", {"api_key": ""}), ("https://host/v1", {"api_key": "short"})),
-        ("https://host/v1", {"more_paths": ["GET files"]}),
-        ("https://host/v1", {"more_paths": ["GET /files/../x"]}),
-        ("https://host/v1", {"procedures": {"a@b": PROCEDURE}}),
-        *(("https://host/v1", {"procedures": "/nowhere/at/all"}), ("https://host/v1", {"guard": {"segment": 0}})),
-    ],
-    ids=[
-        *("no-scheme", "a-password", "half-a-bracket", "no-port", "a-whole-path", "another-whole-path", "an-open-key"),
-        *(
-            *("an-empty-key", "a-short-key", "no-route", "a-route-with-dots", "a-name-with-at", "no-folder"),
-            "a-guard-option",
-        ),
-    ],
-)
-def test_what_cannot_work_is_said_at_the_start(upstream: str, options: dict[str, Any]) -> None:
-    """A wrong option is named when the application is made."""
-    with pytest.raises(ConfigError) as caught:
-        create_app(upstream, **options)
-    assert "pass@" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"body": 0}, {"concurrent": 1.5}, {"seconds": -1}, {"wait_seconds": True}, {"client_share": 1.5}, {"memory": 99}],
-)
-def test_a_limit_that_cannot_be(wrong: dict[str, Any]) -> None:
-    """A limit that is no number above 0 is refused by name."""
-    with pytest.raises(ConfigError, match=next(iter(wrong))):
-        Limits(**wrong)
-
-
 def test_procedures_of_a_folder(tmp_path: Any, chat_server: ChatServer) -> None:
     """Each file is a procedure, named as the file; one that holds none is named at the start."""
     (tmp_path / "sums.txt").write_text(str(PROCEDURE), encoding="utf-8")

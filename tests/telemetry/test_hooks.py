@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from harness import DRIVERS, GOOD, P2, PAIR, driven
-from tables import all_rows
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Run, Step
 from stepguard.backends import Completion, Request
@@ -285,11 +284,3 @@ def test_a_run_tells_its_attempts() -> None:
     assert going.attempts() == going.result().attempts
     assert [each.number for each in going.attempts(after=1)] == [2]
     assert going.attempts(after=2) == ()
-
-
-@all_rows("wrong", [3, "diary", [Diary(), 3], Diary, [Diary]])
-def test_what_is_no_observer_is_refused_at_once(wrong: Any) -> None:
-    """A wrong observer raises when the guard is made, and the error names the option."""
-    with pytest.raises(ConfigError, match="observer") as caught:
-        Guard(ScriptedBackend(), observer=wrong)
-    assert caught.value.option == "observer"

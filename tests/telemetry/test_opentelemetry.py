@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tables import all_rows
 
 pytest.importorskip("opentelemetry.sdk")
 
@@ -24,7 +23,7 @@ from opentelemetry.trace import NoOpTracerProvider, StatusCode, get_current_span
 from stepguard import Budget, Guard, Price, Procedure, Result, RetryPolicy, Step
 from stepguard.backends import Completion, Request
 from stepguard.core.verdicts import Claim
-from stepguard.errors import BackendError, ConfigError, StepNotVerified
+from stepguard.errors import BackendError, StepNotVerified
 from stepguard.language.values import Value
 from stepguard.telemetry.opentelemetry import OpenTelemetry
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
@@ -461,17 +460,6 @@ def test_a_run_that_is_sampled_out_has_its_calls_sampled_out() -> None:
     assert traced.spans == []
 
 
-@all_rows(
-    "option, given",
-    [("events", 0), ("events", True), ("attempts", -1), ("longest", None), ("longest", 2.5), ("tracer_provider", 3)],
-)
-def test_an_option_that_cannot_work_is_refused_at_once(option: str, given: Any) -> None:
-    """A wrong option raises when it is given, and the error names it."""
-    with pytest.raises(ConfigError, match=option) as caught:
-        OpenTelemetry(**{option: given})
-    assert caught.value.option == option
-
-
 def test_a_wrapped_client_is_traced_as_well(traced: Traced) -> None:
     """Options of the guard reach it through `wrap`; a refused answer leaves the trace of a run that abstained."""
     from types import SimpleNamespace
@@ -542,21 +530,6 @@ def test_where_nobody_uses_it_nothing_is_imported() -> None:
         "import opentelemetry.trace\n"
         "go()\n"
         "assert not any(name.startswith('opentelemetry.sdk') for name in sys.modules)\n"
-    )
-    python(code)
-
-
-def test_without_the_api_the_extra_is_named() -> None:
-    """Using the file without opentelemetry-api says what to install."""
-    code = (
-        "import sys\n"
-        "sys.modules['opentelemetry'] = None\n"
-        "from stepguard.errors import MissingExtraError\n"
-        "from stepguard.telemetry.opentelemetry import OpenTelemetry\n"
-        "try:\n"
-        "    OpenTelemetry()\n"
-        "except MissingExtraError as error:\n"
-        "    sys.exit(0 if error.extra == 'otel' and 'stepguard[otel]' in str(error) else str(error))\n"
     )
     python(code)
 
