@@ -69,29 +69,6 @@ def test_inputs_that_are_the_same_for_all_rows(sums: str, capsys: pytest.Capture
     assert "keep one" in results(folder / "twice.jsonl")[0]["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--out", "out.jsonl"], "goes with --inputs ROWS"),
-        (["--resume"], "goes with --inputs ROWS"),
-        (["--inputs", "rows.csv"], "--out"),
-        (["--inputs", "rows.csv", "--out", "results.xlsx"], ".jsonl or .csv"),
-        (["--inputs", "none.csv", "--out", "out.csv"], "cannot be read"),
-        (["--inputs", "rows.csv", "--out", "out.csv", "--concurrency", "0"], "concurrency"),
-        (["--inputs", "rows.csv", "--out", "out.csv", "--learned", "p.json"], "--learned"),
-    ],
-)
-def test_arguments_that_do_not_go_together(
-    sums: str, arguments: list[str], words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """What makes no sense is refused by name, before anything is made."""
-    monkeypatch.chdir(Path(sums).parent)
-    before = set(Path().iterdir())
-    assert main(["run", sums, *arguments]) == 2
-    assert words in capsys.readouterr().err
-    assert set(Path().iterdir()) == before
-
-
 def test_declared_limits_hold_for_the_command(sums: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a minute may see at an endpoint is declared for all that the command asks there, and for nothing behind."""
     declared: list[dict[str, int]] = []

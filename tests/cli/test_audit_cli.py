@@ -104,24 +104,6 @@ def test_a_transcript_that_is_no_text_is_refused(
     assert "save it as UTF-8" in printed.err
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["audit"],
-        ["audit", "missing.txt", "-"],
-        ["audit", "PROCEDURE", "missing.txt", *VALUES],
-        ["audit", "PROCEDURE", "-", "--input", "x=1"],
-        ["audit", "PROCEDURE", "-", *VALUES, "--segment", "3"],
-    ],
-)
-def test_misuse_is_refused(procedure: str, capsys: pytest.CaptureFixture[str], arguments: list[str]) -> None:
-    """A file that is not there, a missing input or an unknown option end with 2 and a word on stderr."""
-    assert main([procedure if each == "PROCEDURE" else each for each in arguments]) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert printed.err
-
-
 def test_no_encoding_makes_it_fail(procedure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Signs that the terminal lacks, and bytes that are no text, do not end in a traceback."""
     file = tmp_path / "odd.txt"

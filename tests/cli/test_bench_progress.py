@@ -310,22 +310,6 @@ def test_the_bench_command_tells_of_damaged_outcomes(
     assert [(row["arm"], row["n"]) for row in rows] == [(row["arm"], row["n"]) for row in results["rows"]]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (["--max-cost", "1"], "add --price"),
-        (["--price", "1"], "write IN,OUT"),
-        (["--price", "1,two"], "the price of output tokens"),
-        (["--price", "1,2", "--max-cost", "much"], "the limit on the cost is an amount"),
-        (["--price", "1,2", "--max-cost", "1", "--replay", "replies.sqlite"], "--replay pays for nothing"),
-    ],
-)
-def test_misuse_of_prices_is_named(options: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """What is no price or no limit ends with exit code 2 before anything is asked."""
-    assert main(["bench", *options]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_a_limit_is_money() -> None:
     """A limit on the cost that is no amount is refused, by name."""
     with pytest.raises(ConfigError) as caught:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import sys
 from pathlib import Path
 
 import cli_harness
 import pytest
 from cli_harness import RIGHT, Endpoint, Replies
+from tables import all_rows
 
+from stepguard import Profile
 from stepguard.cli import main
 
 procedure = cli_harness.procedure
@@ -16,58 +20,112 @@ replies = cli_harness.replies
 endpoint = cli_harness.endpoint
 
 
+FILES = {
+    "steps.txt": "name: doubling\ninputs: x: integer\nt1 = x + 1\nt2 = t1 * 2\n",
+    "wrong.txt": "inputs: x\nt1 = x + y\n",
+    "rows.csv": "id,x\nr0,0\nr1,1\n",
+    "cases.jsonl": '{"inputs": {"x": 4}, "expected": 10}\n{"inputs": {"x": 5}, "expected": 12}\n',
+    **{"list.json": "[1]", "twice.json": '{"x": 1, "x": 2}', "null.json": '{"x": null}', "broken.json": "{"},
+    **{"no-profile.json": "{}", "unseen.json": json.dumps(Profile().to_dict())},
+    "desk.policy": "tool pay(to: text) changes nothing\nallow pay",
+    "judging.policy": "tool pay(note: text) changes nothing\n"
+    'fact broken[note: text]: boolean judged "Does the note say that it broke?"\n'
+    "before pay(note):\n  require broken[note]\n",
+}
+REFUSED = {
+    "run steps.txt": [
+        *(("", "needs more inputs: x (integer); add --input x=..."), ("--input x", "write it as NAME=VALUE")),
+        *(("--input =4", "write it as NAME=VALUE"), ("--input y=4", "has no input 'y': it declares x")),
+        ("--input x=4 --input x=5", "--input x is given twice: '4' and '5'"),
+        ("--inp x=4", "unrecognized arguments"),
+        *(("--input x=4.5", "4.5 is not an integer"), ("--input x=four", "input 'x' of doubling: 'four'")),
+        *(("--input x=@nowhere.txt", "cannot be read"), ("--inputs nowhere.json", "cannot be read")),
+        *(("--inputs list.json", "a JSON object is needed"), ("--inputs twice.json", "stands in it twice")),
+        *(("--inputs null.json", "'x' is null; leave out"), ("--inputs broken.json", "not valid JSON")),
+        *(("--out out.jsonl", "goes with --inputs ROWS"), ("--resume", "goes with --inputs ROWS")),
+        *(("--inputs rows.csv", "--out"), ("--inputs rows.csv --out results.xlsx", ".jsonl or .csv")),
+        *(("--inputs none.csv --out out.csv", "cannot be read"), ("--procedure x.txt", "unrecognized arguments")),
+        ("--inputs rows.csv --out out.csv --concurrency 0", "concurrency"),
+        ("--inputs rows.csv --out out.csv --learned p.json", "--learned"),
+    ],
+    "run steps.txt --input x=4": [
+        ("--segment 0", "the number of steps in a segment is a whole number of 1 or more, or None, not 0"),
+        *(("--segment many", "invalid int value: 'many'"), ("--retries -1", "0 or more, not -1")),
+        *(("--max-calls -1", "0 or more"), ("--max-step-calls -1", "0 or more"), ("--max-seconds nan", "not nan")),
+        *(("--max-cost 1", "add --price IN,OUT"), ("--price 1", "write IN,OUT")),
+        *(("--price 1,x", "the price of output tokens"), ("--price 1,2 --max-cost -1", "budget cost is an amount")),
+        ("--gguf m.gguf --model m", "leave out --model and --base-url"),
+        ("--gguf no-such.gguf", "cannot read the model file no-such.gguf"),
+        ("--base-url localhost:1", "--base-url is a full address"),
+        *(("--learned none/m.json", "--learned"), ("--learned .", "--learned")),
+        ("--learned no-profile.json", "profile"),
+    ],
+    "run": [
+        ("no-such.txt", "cannot read no-such.txt: No such file"),
+        ("wrong.txt", "wrong.txt: line 2: step 't1' reads 'y'"),
+    ],
+    "bench": [
+        *(("--lengths five", "--lengths"), ("--lengths 0", "--lengths"), ("--task geometry", "geometry")),
+        *(("--lengths 5,5", "--lengths 5,5: a length stands twice"), ("-n 1,2 --lengths 5", "-n")),
+        *(("--arms guard,magic", "unknown arm 'magic'"), ("--arms 'guard,guard(segment=0)'", "segment")),
+        *(("--arms 'guard(speed=2)'", "it takes segment"), ("--arms guard,guard", "--arms")),
+        *(("--arms program", "needs a model"), ("--arms 'guard)('", "names no arm")),
+        ("--lengths 1000000000000", "--lengths takes numbers up to 1,000,000"),
+        ("--lengths 3 -n 1000000000000", "--n takes numbers up to 1,000,000"),
+        *((f"--lengths 3 -n 1 --out {out}", "--out takes a folder, but") for out in ("steps.txt", "steps.txt/below")),
+        ("--profile study --model m --base-url http://127.0.0.1:9/v1", "--profile is for the simulated model"),
+        ("--profile typical", "--profile is one of qwen2.5-coder-1.5b, study, not 'typical'"),
+        *(("--max-cost 1", "add --price"), ("--price 1", "write IN,OUT")),
+        ("--price 1,two", "the price of output tokens"),
+        ("--price 1,2 --max-cost much", "the limit on the cost is an amount"),
+        ("--price 1,2 --max-cost 1 --replay replies.sqlite", "--replay pays for nothing"),
+        ("--lengths 3 -n 1 --json --learned no-profile.json", "profile"),
+        ("--lengths 3 -n 1 --json --learned none.json", "none.json"),
+        ("--cases cases.jsonl", "--procedure is missing"),
+        ("--lengths 3 -n 1 --json --learned unseen.json", "has seen no calls"),
+        ("--procedure steps.txt", "--cases is missing"),
+    ],
+    "bench --procedure steps.txt --cases cases.jsonl": [
+        ("--lengths 5", "--lengths says what to make up, but --procedure brings its own"),
+        *(("--task arithmetic", "--task says what to make up"), ("-n 1,2", "-n takes how many of the 2 cases")),
+        ("-n 0", "-n takes whole numbers above 0"),
+    ],
+    "audit": [
+        *(("", "required"), ("missing.txt -", "missing.txt"), ("steps.txt missing.txt --input x=1", "missing.txt")),
+        *(("steps.txt - --input y=1", "'y'"), ("steps.txt - --input x=1 --segment 3", "--segment")),
+    ],
+    "show steps.txt": [
+        *(("--run nowhere.json", "cannot read nowhere.json"), ("--run steps.txt", "is no JSON")),
+        ("--width 10", "width"),
+        ("--html out.html --ascii", "leave them out beside --html"),
+    ],
+    "mcp-gate --policy desk.policy": [
+        *(("", "name one server"), ("--url http://127.0.0.1:1/mcp -- cat", "name one server")),
+        ("-- no-such-command", "cannot start 'no-such-command'"),
+        ("--ask manager -- cat", "asks nobody for 'manager'"),
+        ("--model m -- cat", "declares no fact as judged"),
+    ],
+    "mcp-gate --policy judging.policy": [("--model m --observe -- cat", "nothing is judged")],
+}  # fmt: skip
+
+
+@all_rows("command, complaint", [(f"{name} {given}", said) for name, rows in REFUSED.items() for given, said in rows])
+def test_what_is_misused_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str, complaint: str
+) -> None:
+    """It exits with 2, and the message names it and what to do; nothing is run, printed or written, nor a traceback."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    assert main(shlex.split(command)) == 2
+    captured = capsys.readouterr()
+    assert complaint in captured.err
+    assert "Traceback" not in captured.err
+    assert captured.out == ""
+    assert {each.name for each in tmp_path.iterdir()} == set(FILES)
+
+
 class TestUsageErrors:
-    @pytest.mark.parametrize(
-        ("arguments", "complaint"),
-        [
-            ([], "needs more inputs: x (integer); add --input x=..."),
-            (["--input", "x"], "write it as NAME=VALUE"),
-            (["--input", "=4"], "write it as NAME=VALUE"),
-            (["--input", "x=4", "--input", "x=5"], "--input x is given twice: '4' and '5'"),
-            (["--input", "y=4"], "has no input 'y': it declares x"),
-            (["--input", "x=4.5"], "4.5 is not an integer"),
-            (["--input", "x=four"], "input 'x' of doubling: 'four'"),
-            (
-                ["--input", "x=4", "--segment", "0"],
-                "the number of steps in a segment is a whole number of 1 or more, or None, not 0",
-            ),
-            (["--input", "x=4", "--retries", "-1"], "0 or more, not -1"),
-            (["--input", "x=4", "--max-calls", "-1"], "0 or more"),
-            (["--input", "x=4", "--max-seconds", "nan"], "not nan"),
-            (["--input", "x=4", "--max-cost", "1"], "add --price IN,OUT"),
-            (["--input", "x=4", "--price", "1"], "write IN,OUT"),
-            (["--input", "x=4", "--price", "1,x"], "the price of output tokens"),
-            (["--input", "x=4", "--price", "1,2", "--max-cost", "-1"], "budget cost is an amount"),
-            (["--input", "x=4", "--max-step-calls", "-1"], "0 or more"),
-            (["--input", "x=4", "--gguf", "m.gguf", "--model", "m"], "leave out --model and --base-url"),
-            (["--input", "x=4", "--gguf", "no-such.gguf"], "cannot read the model file no-such.gguf"),
-            (["--input", "x=4", "--base-url", "localhost:1"], "--base-url is a full address"),
-            (["--input", "x=4", "--segment", "many"], "invalid int value: 'many'"),
-            (["--inp", "x=4"], "unrecognized arguments"),
-        ],
-    )
-    def test_arguments(
-        self, procedure: str, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
-    ) -> None:
-        """A wrong argument exits with 2, and the message names it and what to do; there is no traceback."""
-        assert main(["run", procedure, *arguments]) == 2
-        captured = capsys.readouterr()
-        assert complaint in captured.err
-        assert "Traceback" not in captured.err
-        assert captured.out == ""
-
-    def test_missing_file(self, capsys: pytest.CaptureFixture[str]) -> None:
-        """A procedure that is not there is named."""
-        assert main(["run", "no-such.txt"]) == 2
-        assert "cannot read no-such.txt: No such file" in capsys.readouterr().err
-
-    def test_wrong_file(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        """A procedure that is wrong is named with the line."""
-        file = tmp_path / "wrong.txt"
-        file.write_text("inputs: x\nt1 = x + y\n", encoding="utf-8")
-        assert main(["run", str(file), "--input", "x=1"]) == 2
-        assert f"{file}: line 2: step 't1' reads 'y'" in capsys.readouterr().err
-
     @pytest.mark.parametrize(
         ("models", "complaint"),
         [
@@ -126,24 +184,6 @@ class TestUsageErrors:
         assert captured.out == ""
         assert "API key" in captured.err or variable in captured.err
         assert "SECRET" not in captured.err
-
-    @pytest.mark.parametrize(
-        ("arguments", "complaint"),
-        [
-            (["--lengths", "1000000000000"], "--lengths takes numbers up to 1,000,000"),
-            (["--lengths", "3", "-n", "1000000000000"], "--n takes numbers up to 1,000,000"),
-            (["--lengths", "3", "-n", "1", "--out", "FILE"], "--out takes a folder, but"),
-            (["--lengths", "3", "-n", "1", "--out", "FILE/below"], "--out takes a folder, but"),
-        ],
-    )
-    def test_bench(
-        self, procedure: str, capsys: pytest.CaptureFixture[str], arguments: list[str], complaint: str
-    ) -> None:
-        """A benchmark that cannot be made or kept is refused before anything is run."""
-        assert main(["bench", *(each.replace("FILE", procedure) for each in arguments)]) == 2
-        captured = capsys.readouterr()
-        assert complaint in captured.err
-        assert captured.out == ""
 
     def test_inputs_before_the_model(self, procedure: str, replies: Replies) -> None:
         """Wrong inputs are found before any model is asked."""

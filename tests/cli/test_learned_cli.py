@@ -59,20 +59,6 @@ def test_what_a_run_has_shown_is_kept_where_its_end_is_lost(
     assert Profile.load(path).asked.made == (2 if fault is KeyboardInterrupt else 6)
 
 
-def test_a_file_that_is_no_profile_is_named_before_anything_is_asked(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A wrong file ends both commands with its name, and so does a missing one where it is only read."""
-    path = tmp_path / "model.json"
-    path.write_text("{}", encoding="utf-8")
-    assert main(["run", INVOICE, *INPUTS, "--learned", str(path)]) == 2
-    assert main(["bench", "--lengths", "3", "-n", "1", "--json", "--learned", str(path)]) == 2
-    assert main(["bench", "--lengths", "3", "-n", "1", "--json", "--learned", str(tmp_path / "none.json")]) == 2
-    told = capsys.readouterr().err
-    assert told.count("profile") >= 3
-    assert "none.json" in told
-
-
 def test_the_bench_prints_what_was_foretold_and_what_was_spent(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,21 +78,3 @@ def test_the_bench_prints_what_was_foretold_and_what_was_spent(
     assert main([*command, "--out", str(tmp_path / "out")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "guard at 8 steps: forecast" in shown
-
-
-def test_a_file_that_cannot_be_written_costs_no_result(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A folder that is not there, or is no file, is named before anything is asked; later failures lose no output."""
-    assert main(["run", INVOICE, *INPUTS, "--learned", str(tmp_path / "none" / "m.json")]) == 2
-    assert main(["run", INVOICE, *INPUTS, "--learned", str(tmp_path)]) == 2
-    assert "--learned" in capsys.readouterr().err
-
-
-def test_a_profile_that_has_seen_nothing_is_refused_before_the_bench(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """It foretells nothing, and that is said at once."""
-    path = tmp_path / "empty.json"
-    Profile().save(path)
-    assert [each.name for each in tmp_path.iterdir()] == ["empty.json"]
-    assert main(["bench", "--lengths", "3", "-n", "1", "--json", "--learned", str(path)]) == 2
-    assert "has seen no calls" in capsys.readouterr().err

@@ -474,33 +474,6 @@ def test_a_procedure_is_not_taken_for_a_family_of_the_same_name(tmp_path: Path) 
 # The command
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (["--lengths", "5"], "--lengths says what to make up, but --procedure brings its own"),
-        (["--task", "arithmetic"], "--task says what to make up"),
-        (["-n", "1,2"], "-n takes how many of the 3 cases"),
-        (["-n", "0"], "-n takes whole numbers above 0"),
-    ],
-)
-def test_misuse_of_the_command_is_named(
-    tmp_path: Path, options: list[str], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Options that go with made-up programs, and numbers of cases that there are not, are refused."""
-    assert main([*write(tmp_path), *options]) == 2
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("given", "missing"), [(slice(0, 3), "--cases"), (slice(3, 5), "--procedure")])
-def test_procedure_and_cases_go_together(
-    tmp_path: Path, given: slice, missing: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """One without the other is refused by the name of the missing one."""
-    command = write(tmp_path)
-    assert main(["bench", *[word for word in command[given] if word != "bench"]]) == 2
-    assert f"{missing} is missing" in capsys.readouterr().err
-
-
 def test_a_wrong_procedure_is_named_with_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The file of the procedure is checked as stepguard run checks it."""
     assert main(write(tmp_path, "inputs: a\nt1 = a + nothing")) == 2

@@ -389,14 +389,6 @@ def test_the_simulated_model_slips_as_a_profile_says(
     assert results["rows"][0]["accuracy"] == sum(each.right for each in right) / 15
 
 
-def test_a_profile_is_for_the_simulated_model(capsys: pytest.CaptureFixture[str]) -> None:
-    """A profile beside a model is refused, and so is one that does not exist."""
-    assert main(["bench", "--profile", "study", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]) == 2
-    assert "--profile is for the simulated model" in capsys.readouterr().err
-    assert main(["bench", "--profile", "typical"]) == 2
-    assert "--profile is one of qwen2.5-coder-1.5b, study, not 'typical'" in capsys.readouterr().err
-
-
 def test_the_bench_command_replays_a_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """--replay prints the table of an earlier run without a model, and names what was not asked then."""
     options = Plan(family=FAMILY, cells={4: 2}, arms=("cot", "guard"), seed=0, options=ArmOptions())
@@ -428,22 +420,3 @@ def test_the_bench_command_prints_one_json_document(capsys: pytest.CaptureFixtur
     """With --json standard output holds results.json and nothing else."""
     assert main(["bench", "--lengths", "3", "-n", "1", "--arms", "guard", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["rows"][0]["arm"] == "guard"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        *((["--lengths", "five"], "--lengths"), (["--lengths", "0"], "--lengths")),
-        *((["--lengths", "5,5"], "--lengths 5,5: a length stands twice"), (["-n", "1,2", "--lengths", "5"], "-n")),
-        *((["--arms", "guard,magic"], "unknown arm 'magic'"), (["--arms", "guard,guard(segment=0)"], "segment")),
-        *((["--arms", "guard(speed=2)"], "it takes segment"), (["--arms", "guard,guard"], "--arms")),
-        *((["--arms", "program"], "needs a model"), (["--arms", "guard)("], "names no arm")),
-        (["--task", "geometry"], "geometry"),
-    ],
-)
-def test_misuse_of_the_bench_command_is_named(
-    arguments: list[str], named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A wrong option ends with exit code 2 and a message that names it."""
-    assert main(["bench", *arguments]) == 2
-    assert named in capsys.readouterr().err

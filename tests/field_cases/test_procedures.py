@@ -305,31 +305,6 @@ def test_p11_inputs_come_from_files(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert shown == {"t": "13.5", "u": "Dear Ms Ode", "v": "@home"}
 
 
-@pytest.mark.parametrize(
-    ("option", "value", "message"),
-    [
-        *(("--input", "x=@nowhere.txt", "cannot be read"), ("--inputs", "nowhere.json", "cannot be read")),
-        *(("--inputs", "list.json", "a JSON object is needed"), ("--inputs", "twice.json", "stands in it twice")),
-        *(("--inputs", "null.json", "'x' is null; leave out"), ("--inputs", "broken.json", "not valid JSON")),
-    ],
-)
-def test_p11_a_file_that_holds_no_inputs_is_named(
-    option: str,
-    value: str,
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """A file that cannot be read, or holds something else, is named before anything is run."""
-    monkeypatch.chdir(tmp_path)
-    Path("one.txt").write_text("inputs: x\nt = x + 1", encoding="utf-8")
-    for name, text in {"list": "[1]", "twice": '{"x": 1, "x": 2}', "null": '{"x": null}', "broken": "{"}.items():
-        Path(f"{name}.json").write_text(text, encoding="utf-8")
-    assert main(["run", "one.txt", option, value]) == 2
-    assert message in capsys.readouterr().err
-
-
 def test_s09_a_file_without_a_name_gives_its_own(tmp_path: Path) -> None:
     """What declares no name is called as its file; a name that is declared stays."""
     for suffix, text in {".txt": "inputs: x\nt = x + 1", ".yaml": "inputs: [x]\nsteps: [t = x + 1]"}.items():

@@ -9,12 +9,10 @@ import threading
 from pathlib import Path
 from typing import Any
 
-import pytest
 from conftest import ChatServer, Reply, completion_body
 from policy_harness import NOW
 
 from stepguard import Budget, Guard, Policy
-from stepguard.cli import main
 from stepguard.integrations.mcp_gate import GatedSession
 from stepguard.integrations.mcp_gate.stdio import serve_command
 from stepguard.testing import ScriptedBackend
@@ -169,20 +167,3 @@ def test_the_command_takes_a_model_and_its_budget(chat_server: ChatServer, tmp_p
     assert answers[1]["structuredContent"] == {"result": "paid"}
     assert log == "judged broken: true (constrained)\n"
     assert len(chat_server.requests) == 1
-
-
-@pytest.mark.parametrize(
-    ("rules", "options", "words"),
-    [
-        (RULES, ["--observe"], "nothing is judged"),
-        ("tool a() changes nothing\nallow a", [], "declares no fact as judged"),
-    ],
-)
-def test_a_model_that_would_never_be_asked_is_refused(
-    rules: str, options: list[str], words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Where the policy has nothing to judge, and where no call waits for it."""
-    (tmp_path / "desk.policy").write_text(rules, encoding="utf-8")
-    arguments = ["mcp-gate", "--policy", str(tmp_path / "desk.policy"), "--model", "m", *options, "--", "cat"]
-    assert main(arguments) == 2
-    assert words in capsys.readouterr().err

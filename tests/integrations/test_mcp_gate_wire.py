@@ -25,8 +25,6 @@ from mcp_gate_harness import POLICY, make_server
 from mcp_harness import talk
 from mcp_types import ElicitResult
 
-from stepguard.cli import main
-
 pytestmark = pytest.mark.once
 
 TESTS = Path(__file__).parents[1]
@@ -197,18 +195,6 @@ def run(policy: str, *arguments: str, said: str = "") -> subprocess.CompletedPro
     """The command, to its end."""
     command = [sys.executable, *GATE, "--policy", policy, *arguments]
     return subprocess.run(command, input=said, capture_output=True, encoding="utf-8", timeout=60, check=False)
-
-
-def test_what_cannot_work_is_said_before_anything_is_started(policy: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """No server, two servers, a command that does not exist, a name that the policy does not ask for."""
-    for arguments, said in (
-        ([], "name one server"),
-        (["--url", "http://127.0.0.1:1/mcp", "--", "cat"], "name one server"),
-        (["--", "no-such-command"], "cannot start 'no-such-command'"),
-        (["--ask", "manager", "--", "cat"], "asks nobody for 'manager'"),
-    ):
-        assert main(["mcp-gate", "--fact", "customer=C1", "--policy", policy, *arguments]) == 2
-        assert said in capsys.readouterr().err
 
 
 def test_it_ends_with_the_client_and_with_the_server(policy: str) -> None:

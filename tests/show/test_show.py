@@ -374,19 +374,3 @@ class TestCommand:
         assert main(["show", files[0], "--run", files[1], "--html", str(page)]) == 0
         assert capsys.readouterr().out == ""
         assert "VERIFIED" in Page(page.read_text(encoding="utf-8")).text
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["--run", "nowhere.json"], "cannot read nowhere.json"),
-            (["--run", "{file}"], "is no JSON"),
-            (["--width", "10"], "width"),
-            (["--html", "out.html", "--ascii"], "leave them out beside --html"),
-        ],
-    )
-    def test_what_cannot_be_drawn_is_said(
-        self, files: tuple[str, str], arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        """With exit code 2, before anything is written."""
-        assert main(["show", files[0], *(each.replace("{file}", files[0]) for each in arguments)]) == 2
-        assert message in capsys.readouterr().err
