@@ -8,15 +8,13 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome, unfit
+from constraint_harness import guarded, judge, outcome
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import all_rows
 
 from stepguard import Step
-from stepguard.checks.built import BuiltCheck
 from stepguard.checks.grounding import Grounded
-from stepguard.errors import ConfigError
 
 pytestmark = pytest.mark.once
 
@@ -324,36 +322,6 @@ def test_beside_narrows_it_down() -> None:
 def test_a_wrong_value_may_be_grounded() -> None:
     """A number that stands elsewhere in the document passes, and is called grounded, never proved."""
     assert judge(Grounded("doc"), "246.90", doc=INVOICE).strength == "grounded"
-
-
-@all_rows(
-    "options",
-    [
-        {"document": ""}, {"document": "the text"}, {"document": 3}, {"kind": "name"}, {"beside": ""}, {"beside": "--"},
-        {"beside": 3}, {"order": "ymd"}, {"decimal": ";"},
-    ],
-)  # fmt: skip
-def test_options_that_cannot_work_are_refused(options: dict[str, Any]) -> None:
-    """Bad names, kinds, orders and separators are refused when the check is made."""
-    with pytest.raises(ConfigError):
-        Grounded(**{"document": "doc", **options})
-
-
-@all_rows(
-    "check, type, claimed",
-    [
-        (Grounded("t"), "text", "a"),
-        (Grounded("unread"), "text", "a"),
-        (Grounded("doc"), "boolean", "true"),
-        (Grounded("doc", kind="date"), "integer", "5"),
-        (Grounded("doc", kind="text"), "integer", "5"),
-    ],
-)
-def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str, claimed: str) -> None:
-    """A check that cannot judge a step says so beforehand, and is undecided when it is called all the same."""
-    assert check.misfit(Step("t", instruction="Say it.", type=type, reads=["doc"]))
-    verdict = unfit(check, claimed, type=type, doc=f"{claimed} true")
-    assert (verdict.outcome, verdict.retry) == ("undecided", False)
 
 
 @pytest.mark.parametrize("document", [5, True, Fraction(1, 2), "5 " * 1_100_000])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import FrozenInstanceError
 from fractions import Fraction
 from typing import Any, cast
@@ -16,9 +15,8 @@ from stepguard import Guard, Input, Procedure
 from stepguard.backends import Request
 from stepguard.checks.formulas.base import SymbolicCheck
 from stepguard.checks.formulas.equality import Derivative, Equivalent, Integral, Substituted
-from stepguard.checks.formulas.matrices import SameMatrix
 from stepguard.checks.formulas.solving import Solves, SolvesInequality, SolvesSystem
-from stepguard.errors import ConfigError, ProcedureError
+from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.testing import ScriptedBackend
@@ -189,38 +187,6 @@ def test_the_steps_own_name_may_stand_in_front() -> None:
     assert judge(Equivalent("1 + x"), "other = x + 1").outcome == "fail"
     assert judge(SolvesInequality("x^2 <= 0", "x"), "x = 0", step_id="x").outcome == "pass"
     assert judge(SolvesSystem(["x + y = 3", "x - y = 1"], ["x", "y"]), "x = 2, y = 1", step_id="x").outcome == "pass"
-
-
-@all_rows(
-    "make",
-    [
-        lambda: Equivalent("x +"),
-        lambda: Equivalent("x < 1"),
-        lambda: Equivalent("x", form="nice"),  # type: ignore[arg-type]
-        lambda: Equivalent("y = x", form="expanded"),
-        lambda: Equivalent("x + 1", assume={"x": "complex"}),  # type: ignore[dict-item]
-        lambda: Equivalent("x + 1", symbols=("sin",)),
-        lambda: Equivalent("x + 1", reads="f"),  # type: ignore[arg-type]
-        *(lambda: Equivalent("x + 1", seconds=0), lambda: Equivalent("x + 1", seconds=float("nan"))),
-        lambda: Equivalent("x + 1", seconds=10_000),
-        lambda: Equivalent(3),  # type: ignore[arg-type]
-        *(lambda: Derivative("2*f", "x"), lambda: Derivative("x^2", "sin"), lambda: Derivative("x^2", "x", order=0)),
-        *(lambda: Derivative("x = 1", "x"), lambda: Integral("x^2", "x", low="0")),
-        lambda: Integral("x^2", "x", low="0", high="x"),
-        lambda: Integral("x^2", "x", low="0", high="1", constant="required"),
-        lambda: Integral("x^2", "x", constant="C"),  # type: ignore[arg-type]
-        *(lambda: Substituted("x^2", {}), lambda: Substituted("x^2", {"y": "1"})),
-        *(lambda: Substituted("x^2", {"x": "1 +"}), lambda: Solves("x^2", "x"), lambda: Solves("x < 2", "x")),
-        *(lambda: Solves("y = 2", "x"), lambda: Solves("x = y = 2", "x"), lambda: SolvesSystem([], ["x"])),
-        *(lambda: SolvesSystem(["x = 1"], ["x", "x"]), lambda: SolvesSystem(["x = 1"], ["x", "y"])),
-        *(lambda: SolvesSystem("x = 1", ["x"]), lambda: SolvesInequality("x = 2", "x")),
-        *(lambda: SolvesInequality("x^2", "x"), lambda: SameMatrix("A*B"), lambda: SameMatrix("[[1, 2], [3]]")),
-    ],
-)
-def test_bad_configuration_is_refused_when_the_check_is_made(make: Callable[[], object]) -> None:
-    """A check that could not work is refused with a `ConfigError`."""
-    with pytest.raises(ConfigError):
-        make()
 
 
 def test_a_check_names_what_it_reads() -> None:

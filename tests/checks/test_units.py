@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import pytest
-from constraint_harness import guarded, judge, outcome, unfit
+from constraint_harness import guarded, judge, outcome
 from hypothesis import given
 from hypothesis import strategies as st
 from tables import all_rows
 
-from stepguard import Step
 from stepguard.checks.built import BuiltCheck
-from stepguard.errors import ConfigError, ExpressionError, ValueRefused
+from stepguard.errors import ValueRefused
 
 pytest.importorskip("pint")
 
@@ -209,46 +207,6 @@ def test_a_measure_has_its_unit_and_bounds(check: Measured, right: list[str], wr
     """A quantity of the unit between the bounds passes as constrained."""
     assert [judge(check, each, type="text").strength for each in right] == ["constrained"] * len(right)
     assert [text(check, each) for each in wrong] == ["fail"] * len(wrong)
-
-
-@all_rows(
-    "make",
-    [
-        *(lambda: Quantity("5"), lambda: Quantity("5 parsnips"), lambda: Quantity("")),
-        lambda: Quantity(5),  # type: ignore[arg-type]
-        *(lambda: Quantity("5 km", unit="m"), lambda: Quantity("a < b", unit="m")),
-        *(lambda: Quantity("a", unit="parsnips"), lambda: Quantity("a", unit="")),
-        lambda: Quantity("5 km", bare="maybe"),  # type: ignore[arg-type]
-        *(lambda: Quantity("5 km", within="1000"), lambda: Quantity("5 km", within="-1")),
-        *(lambda: Quantity("5 km", within="nan"), lambda: Quantity("5 km", within="50%"), lambda: Measured("5 km")),
-        *(lambda: Measured("km", least=2, most=1), lambda: Measured("km", least="5%")),
-        lambda: Measured("km", most=float("nan")),
-    ],
-)
-def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) -> None:
-    """Bad quantities, units, policies, bounds and tolerances are refused when the check is made."""
-    with pytest.raises((ConfigError, ExpressionError)):
-        make()
-
-
-@all_rows(
-    "check, type",
-    [
-        (Quantity("5 km"), "number"),
-        (Quantity("5 km", bare="assume"), "percent"),
-        (Quantity("5 km", bare="assume"), "boolean"),
-        (Quantity("unread", unit="km"), "text"),
-        (Quantity("t", unit="km"), "text"),
-        (Measured("km"), "integer"),
-    ],
-)
-def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str) -> None:
-    """A check that cannot judge a step says so beforehand, and is undecided when it is called all the same."""
-    step = Step("t", instruction="Say it.", type=type)
-    assert check.misfit(step)
-    claimed = {"boolean": "true", "percent": "5%"}.get(type, "5")
-    found = unfit(check, claimed, type=type)
-    assert (found.outcome, found.retry) == ("undecided", False)
 
 
 def test_a_number_is_in_the_assumed_unit() -> None:

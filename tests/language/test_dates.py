@@ -13,11 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import all_rows
 
-from stepguard import Step
 from stepguard.checks.built import BuiltCheck
 from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
 from stepguard.checks.durations import DurationIs
-from stepguard.core.verdicts import Claim
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import (
     DateOrder,
@@ -164,30 +162,6 @@ def test_a_date_expression_that_cannot_work_is_refused(expression: Any) -> None:
 
 
 @all_rows(
-    "make",
-    [
-        *(lambda: DateHolds(), lambda: DateHolds("t"), lambda: DateHolds("start < t < stop")),
-        lambda: DateHolds("t + 1 day == t + 1 day"),
-        lambda: DateIs("start", order="ymd"),  # type: ignore[arg-type]
-        lambda: DateIs("start", holidays="2026-12-25"),
-        lambda: DateIs("start", holidays=["25 December"]),
-        lambda: DateIs("start", holidays=[3]),  # type: ignore[list-item]
-        lambda: DurationIs("3 months"),
-        lambda: DurationIs("setup plus 5 min"),
-        lambda: DurationIs(5),  # type: ignore[arg-type]
-        *(lambda: DurationIs("5 min", unit="fortnight"), lambda: DurationIs("5 min", within="0 s")),
-        *(lambda: DurationIs("5 min", within="-1 s"), lambda: DurationIs("5 min", within="1")),
-        lambda: DurationIs("5 min", within=1),  # type: ignore[arg-type]
-        lambda: DurationIs("max + 5 min"),
-    ],
-)
-def test_options_that_cannot_work_are_refused(make: Callable[[], BuiltCheck]) -> None:
-    """Bad relations, orders, holidays, units and tolerances are refused when the check is made."""
-    with pytest.raises(ConfigError):
-        make()
-
-
-@all_rows(
     "relations, right, wrong, strength",
     [
         (["t > start"], "2026-11-29", "2026-11-28", "constrained"),
@@ -326,24 +300,6 @@ def test_what_is_no_duration_never_passes(claimed: str) -> None:
     assert (found.outcome, found.kind) == ("fail", "malformed")
     lost = judge(DurationIs("setup"), "90 min", type="text", setup=claimed)
     assert (lost.outcome, lost.retry) == ("undecided", False)
-
-
-@all_rows(
-    "check, type",
-    [
-        *((DateIs("start"), "integer"), (DateIs("t"), "text"), (DateIs("unread"), "text")),
-        *((DateHolds("start < unread"), "text"), (DateHolds("start < 2026-01-01"), "text")),
-        *((DateHolds("t > start"), "number"), (DaysBetween("start", "t"), "integer")),
-        *((DaysBetween("start", "start"), "text"), (DaysBetween("start", "start"), "money(USD)")),
-        *((DurationIs("start"), "integer"), (DurationIs("start", unit="hour"), "text"), (DurationIs("t"), "text")),
-    ],
-)
-def test_a_check_that_does_not_fit_the_step_never_passes(check: BuiltCheck, type: str) -> None:
-    """A check that cannot judge a step says so beforehand, and is undecided when it is called all the same."""
-    step = Step("t", instruction="Say it.", type=type, reads=["start"])
-    assert check.misfit(step)
-    found = check(step, {"start": "2026-01-01", "t": "1"}, Claim("t", (), "1", "1"))
-    assert (found.outcome, found.retry) == ("undecided", False)
 
 
 def test_dates_are_found_where_they_stand_alone() -> None:
