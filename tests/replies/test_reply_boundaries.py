@@ -109,23 +109,16 @@ def test_pleasantries_checks_and_offers_leave_an_object_its_writers(words: str) 
         *("Let me know if you need help with the errors.", "Feel free to use 12 instead.", "As corrected above."),
         *("This works out to 12.", "when x is 3", "6 + 6 = 12 is what I meant.", "Richtig ist 6 + 6 = 12.", ":("),
         *("Das sind die alten Ergebnisse.", "Ce sont des exemples.", "\u4e0d\u662f\u7ed3\u679c", "\U0001f914"),
-    ],
-)
-def test_doubts_behind_an_object_take_it_back(words: str) -> None:
-    """The other side: questions, open checks and words of those languages that are not understood."""
-    assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
-
-
-@all_rows(
-    "words",
-    [
         *("Check: 2 * 3 = 7", "Verification: 10 - 4 = 7", "6 -> 7", "A second run gave 12.", "Add 1 to each."),
         *("The final answer is twelve.", "Final answer: six", "Total: twenty-one", "Here x is 5.", "Note: a uses 8."),
         *("a and b are swapped.", "Multiply all by 100 for cents.", "\u7b54\u6848\u662f12", "It is for 9 people."),
+        *("Feel free to ask why these are wrong.", "Please wait for the real answer.", "<draft/>"),
+        *("Would you like me to continue with the real numbers?", "Sorry for the errors in it."),
+        *("Is there anything else wrong?", "There are no right steps.", "It is in the wrong format."),
     ],
 )
-def test_another_number_behind_an_object_takes_it_back(words: str) -> None:
-    """In digits or in words: only numbers of the answer, and counts of steps and decimals, are understood there."""
+def test_doubts_behind_an_object_take_it_back(words: str) -> None:
+    """Questions, open checks, other numbers, and what goes on behind the usual words of a pleasantry, take it back."""
     assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
 
 
@@ -156,19 +149,6 @@ def test_another_object_is_read_as_the_words_around_an_answer_are(other: str) ->
         assert kinds(reading) == [("self_correction", None)]
     reading = read_reply(Completion('For x = 6:\n{"t": "6 + 1 = 7"}\nSo x is 6.\n{"x": 6}'), [step], FORMAT, given)
     assert values(reading) == ["7"]
-
-
-@all_rows(
-    "words",
-    [
-        *("Feel free to ask why these are wrong.", "Please wait for the real answer.", "<draft/>"),
-        *("Would you like me to continue with the real numbers?", "Sorry for the errors in it."),
-        *("Is there anything else wrong?", "There are no right steps.", "It is in the wrong format."),
-    ],
-)
-def test_a_pleasantry_is_understood_only_as_far_as_all_of_it_is(words: str) -> None:
-    """What goes on behind the usual words of one, and marks that are no markup, are not."""
-    assert kinds(read(f"{GOOD}\n{words}")) == [("self_correction", None)]
 
 
 @all_rows(
