@@ -9,6 +9,7 @@ the late fee, and no other one. Ends of ranges and limits are stated.
 from __future__ import annotations
 
 import re
+import unicodedata
 from bisect import bisect_right
 from typing import Final
 
@@ -23,55 +24,73 @@ _ASKED: Final = lazy_pattern(r"(?:is|are|was|were|did|does|do|can|could|would|sh
 _QUESTION: Final = lazy_pattern(r"(?:[^.!?\n]|[.](?=[0-9])){0,80}\?")
 _MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 _CALLED: Final = (
-    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable)"
+    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable|final)"
     r"|no longer (?:valid|due|applicable)|void(?:ed)?|cancell?ed|annulled|superseded|obsolete|outdated|draft|specimen"
     r"|example|sample|hypothetical|typo|an? (?:typo|mistake|error|example)|error|sic|correction|withdrawn|waived"
-    r"|crossed out|struck out|deleted|removed"
+    r"|crossed out|struck out|deleted|removed|expired|lapsed|rejected|refused|disputed"
+    r"|proposed|unconfirmed|expected|placeholder|dummy"
     r"|falsch|ung\u00fcltig|storniert|entwurf|muster|beispiel|exemple|ejemplo|annul[\u00e9e]e?|anulad[oa]"
 )
 """What says of an amount that nobody is to take it for one."""
-_NAMED: Final = "(?:total|sum|amount|price|fee|figure|value|invoice|bill|quote|entry|version|summe|betrag|preis)"
+_NAMED: Final = (
+    "(?:total|sum|amount|price|fee|figure|value|invoice|bill|quote|entry|version|summe|betrag|preis|prix|montant"
+    "|precio)"
+)
 _LABEL: Final = lazy_pattern(  # whole parts of a line: VOID, Wrong total, Old price, Example for a fee
-    rf"\W*(?:(?:the )?(?:{_CALLED}|old|former)(?: {_NAMED})?|(?:an )?example(?: [^\W\d_]+)*)\W*", re.IGNORECASE
+    rf"\W*(?:(?:the )?(?:{_CALLED}|old|former)(?: {_NAMED})?|(?:an )?example(?: [^\W\d_]+)*"
+    rf"|(?:alte[rs]?|fr\u00fchere[rs]?|ancien(?:ne)?) {_NAMED})(?:\W*(?:{SIGN}|{CODE}))?\W*",
+    re.IGNORECASE,
 )
 _ENDED: Final = lazy_pattern(r"[;.!?]\s")
 _PARTS: Final = lazy_pattern(r"[:|\t;(]|\s[-\u2013\u2014]\s|\s{2,}")
 _CALLED_BEHIND: Final = lazy_pattern(
-    rf"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been) |[(\[]|[-\u2013\u2014] )(?:{_CALLED})\b"
+    r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014] )"
+    rf"(?:{_CALLED})\b"
     r"(?! (?!(?:by|on|since|as|due)\b)[a-z0-9])"
     rf"|[^\w\n|]+(?:since |now |already )?(?:{_CALLED})"
     r"(?: (?:by|on|since|as)\b[^\n|]*|[^\w\n|]*)(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
     r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
-    r"|[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|jetzt|down to|should (?:be|read)|(?:superseded|replaced) by"
+    r"| [(\[](?:old|alt|bisher|previous(?:ly)?|former(?:ly)?)[)\]]"
+    r"|,? (?:is|are) no longer\b|,? would (?:be|have been|apply)\b"
+    r"|[.;,!]? (?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b"
+    r"|[.;,!]? (?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
+    rf"|[.;,!]?\s(?:corrected|korrigierte[rs]?|berichtigte[rs]?) {_NAMED}\b[^.\n]{{0,12}}[0-9]"
+    r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|since then|jetzt"
+    r"|down to|should (?:be|read)|(?:superseded|replaced) by"
     r"|(?:corrected|changed|reduced|raised) to)\b[^.\n]{0,12}[0-9]",
     re.IGNORECASE,
 )
 _REPLACED: Final = lazy_pattern(rf"\s?(?:->|=>|[\u2192\u21d2])\s?{_MONEY}[0-9]", re.IGNORECASE)
 _CALLED_BEFORE: Final = lazy_pattern(
     r"(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|formerly|previously|originally|until now|used to be|bisher"
+    r"|fr\u00fcher|ehemals|vormals|zuvor|urspr\u00fcnglich|auparavant|anciennement|autrefois|initialement|antes"
     r"|(?:reduced|lowered|raised|increased|changed|discounted|down|up|cut|rose|fell|dropped) from|such as"
-    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of|anything but|far from"
+    r"|(?:stieg|sank|fiel|erh\u00f6ht|gesenkt|reduziert) von|(?:pass\u00e9|augment\u00e9|baiss\u00e9|r\u00e9duit)e? de"
+    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of"
+    r"|anything but|far from(?: being)?"
+    r"|(?:not|n['\u2019]t|never) (?:[^\W\d_]+ ){1,2}an? [^\W\d_]+ of"
     r"|(?:thought|believed|meant|supposed)(?: [^\W\d_]+){0,3}"
     rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?{_MONEY}\Z"
     r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
     r"|(?<!\w)(?P<then>(?:until|till) [^,.;]{1,40} (?:was|were) [^,.;]{0,20}\Z)"
-    r"|(?<!\w)(?P<untrue>(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)) that\b)",
+    r"|(?<!\w)(?P<untrue>(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)|den(?:y|ie[ds])) that\b)",
     re.IGNORECASE,
 )
 """What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
 _CONDITION: Final = (
-    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so)\b)"
-    r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|in case|in the event"
-    r"|provided (?:that|you|it|he|she|they|no)|assuming|supposing|should (?:you|the|it)|sofern)(?=\s)"
+    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so|gew\u00fcnscht|vorhanden|n\u00f6tig)\b)"
+    r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|in (?:the )?case|in the event|on condition"
+    r"|provided (?:that|you|it|he|she|they|no)|assuming|supposing|should (?:you|the|it)|sofern"
+    r"|(?-i:[Ss]i)|en cas (?:de|d['\u2019][^\W\d_]+)|en caso de|im falle?|vorausgesetzt|\u00e0 condition)(?=\s)"
 )
 _CONDITIONAL: Final = lazy_pattern(rf"\W*(?:{_CONDITION})\b", re.IGNORECASE)
 _CONDITION_BEFORE: Final = lazy_pattern(
     rf"(?<!\w)(?:{_CONDITION})\b.*?(?:[,:](?! ?[0-9])|\bthen\b).*"
-    r"|(?<!\w)(?:suppos|assum|imagin|pretend|hypothe).*",
+    r"|(?<!\w)(?:suppos|assum|imagin|pretend|hypothe|let['\u2019]s say\b).*",
     re.IGNORECASE,
 )
 _CONDITION_BEHIND: Final = lazy_pattern(
-    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?:{_CONDITION})\b[^;|\n]*", re.IGNORECASE
+    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?!unless)(?:{_CONDITION})\b[^;|\n]*", re.IGNORECASE
 )
 _BARE: Final = lazy_pattern("[0-9.,]+")
 _CELL: Final = lazy_pattern("[;|]")
@@ -79,8 +98,16 @@ _STAMPED: Final = (
     "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED"
     "|TRAINING MODE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
 )
+_PAPER: Final = (
+    "(?:invoice|receipt|bill|quote|offer|copy|document|statement|contract|rechnung|quittung|angebot|beleg|vertrag"
+    "|facture|re\u00e7u|devis|contrat|factura|recibo)"
+)
 _STAMP: Final = lazy_pattern(
     rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:{_STAMPED})(?: (?i:invoice|receipt|bill|quote|offer|copy))?[^\w\n]*$"
+    rf"|^[^\w\n]*(?i:(?:{_STAMPED}|example|storno)[ -]?{_PAPER}|{_PAPER} (?:annul\u00e9e?|storniert))[^\w\n]*$"
+    rf"|\b(?i:(?:this|diese[rs]?|cette?) (?:[^\W\d_]+ )?{_PAPER} (?:is|was|has been|ist|wurde|est|a \u00e9t\u00e9)"
+    rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{_CALLED})\b(?! (?:after|at|for|if|once|to|unless|until|when|where)\b)"
+    rf"|this is (?:only )?an? (?:{_CALLED}) {_PAPER}\b)"
     rf"|^[^\n0-9]{{0,40}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
     re.MULTILINE,
 )
@@ -137,7 +164,7 @@ class Statements:
     def _called(self, front: str, start: int, end: int) -> str:
         """The words by which an amount is called none, empty where there are none."""
         line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
-        labels = [*self._heading(start), *_PARTS.split(_ENDED.split(line)[-1])]
+        labels = [*self._heading(start), self._column(start), *_PARTS.split(_ENDED.split(line)[-1])]
         found = [part for part in labels if _LABEL.fullmatch(part)]
         found += [part for part in labels[:-1] if _CONDITIONAL.match(part)]
         before = _CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))
@@ -165,6 +192,17 @@ class Statements:
                 apart = True
         return found
 
+    def _column(self, start: int) -> str:
+        """The cell of the first row of a table above a place, empty where it stands in none."""
+        begin = self._text.rfind("\n", 0, start) + 1
+        at, head = self._text.count("|", begin, start), ""
+        if at:
+            for line in reversed(self._text[max(begin - 50 * _REACH, 0) : begin].split("\n")[:-1]):
+                if "|" not in line:
+                    break
+                head = line
+        return "".join(head.split("|")[at : at + 1])
+
     def _condition(self, front: str, end: int) -> str:
         """The condition on which an amount would be so, empty where there is none."""
         found = _CONDITION_BEFORE.search(_CELL.split(front)[-1])
@@ -188,5 +226,6 @@ class Statements:
 
 
 def _stems(text: str) -> set[str]:
-    words = {word.casefold() for word in _WORD.findall(text.replace("_", " "))}
+    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    words = {word.casefold() for word in _WORD.findall(plain.replace("_", " "))}
     return {word[:_STEM] for word in words - _COMMON}

@@ -152,11 +152,17 @@ def _table() -> dict[str, Factors]:
 
 
 def factors_of(name: str) -> Factors | None:
-    """The factors that a name stands for, None where it is no unit. A longer word may begin with a capital."""
+    """The factors that a name stands for, None where it is no unit.
+
+    A longer word may begin with a capital, but for a prefix that another one is told from by it: ``Mmol``.
+    """
     table = _table()
     found = table.get(name)
     if found is None and len(name) > 3 and name[1:].islower():
         found = table.get(name.lower())
+        prefix = _PREFIXES.get(name[0].lower(), name) if name[0] in _PREFIXES else name
+        if found is not None and found[0][0].startswith(prefix) and not name.lower().startswith(prefix):
+            return None
     return found
 
 

@@ -66,7 +66,7 @@ BEHIND = (
         " per kg",
         " a day",
     ),
-    *(" each", "\u00b2", " x 3", ", 3 times", " par jour", " pro Tag"),
+    *(" each", " less", " three times daily", "\u00b2", " x 3", ", 3 times", " par jour", " pro Tag"),
 )
 
 
@@ -100,7 +100,13 @@ def test_what_stands_beside_a_text_belongs_to_it(document: str, claimed: str, he
 @pytest.mark.parametrize("written", ["28 November 2026", "2026-11-28"])
 def test_a_date_that_is_denied_does_not_stand_there(written: str) -> None:
     """G10: a denial right in front of a date takes it away; a term does not."""
-    for front, held in (("not ", False), ("instead of ", False), ("not later than ", True), ("due ", True)):
+    for front, held in (
+        ("not ", False),
+        ("not on ", False),
+        ("instead of ", False),
+        ("not later than ", True),
+        ("due ", True),
+    ):
         verdict = outcome(Grounded("doc", kind="date"), "2026-11-28", type="text", doc=f"Delivery {front}{written}.")
         assert (verdict == "pass") is held
 
@@ -154,16 +160,24 @@ UNSTATED = (
     # void
     *("VOID\nTotal {}", "*** VOID ***\n\nTotal {}", "Invoice (DRAFT)\nTotal {}", "Total {} VOID", "VOID: Total {}"),
     *("Total {} (cancelled)", "Total {} - not valid", "Wrong total: {}", "Cancelled:\n- {}\n- 9", "Draft total: {}"),
+    *("This invoice is void.\nTotal {}", "This is a sample invoice.\nTotal {}", "Cancelled invoice\n\nTotal {}"),
+    *("Diese Rechnung ist storniert.\nSumme {}", "Facture annul\u00e9e\nTotal {}", "Total {} (expired)"),
+    *("Total {}; this is incorrect", "Total {}. Sorry, 70 EUR.", "Total {}\nCorrected total: 70 EUR"),
+    *("Rent {} (proposed)", "Rent {} is no longer charged", "Placeholder: {}", "{} would be due"),
     *("{} is void", "{} [sic]", "{}, which is wrong", "Total {} *** VOID ***", "No longer valid: {}"),
     *("{} cancelled on 2 May", "TRAINING MODE\nTotal {}"),
     # old
     *("was {}", "Price 5 (was {})", "Total was {} but is now 70", "formerly {}", "Old price: {}", "{}, now 70 EUR"),
     *("reduced from {} to 70 EUR", "instead of the usual {}", "{} \u2192 70 EUR", "{} (should be 70 EUR)"),
     *("{} corrected to 70 EUR", "Until 2025 the limit was {}", "Read 70 EUR for {}"),
+    *("| Item | Old price |\n|--|--|\n| Tea | {} |", "Alter Preis: {}", "Ancien prix : {}", "fr\u00fcher {}"),
+    *("Die Miete stieg von {} auf 90 EUR", "The rent was {} until May, since then 90 EUR", "Rent: {} (old)"),
     # denied
+    *("Le total n'est pas de {}", "in no way {}", "We do not charge a fee of {}", "He denied that it is {}"),
     *("no fee of {}", "The total cannot be {}", "It is false that the total is {}", "anything but {}"),
     *("the fee of {} does not apply", "neither 5 EUR nor {}"),
     # on a condition
+    *("Si vous payez en retard, {}", "En cas de retard : {}", "Im Falle eines Verzugs: {}", "Let's say it is {}"),
     *("if paid late, {}", "{} if paid late", "If paid late: {}", "| If late | {} |"),
     *("Total 70 EUR, or {} if paid late", "Total 70 EUR; unless paid today, {}", "Suppose the total is {}"),
     # in a footnote
@@ -173,7 +187,10 @@ STATED = (
     *("Total: {}", "up to {}", "at least {}", "between 70 EUR and {}", "no more than {}", "Limit: {}", "{} each"),
     *("Cancellation fee: {}", "Draft beer {}", "Sample kit {}", "Example Ltd\nTotal {}", "Void where prohibited\n{}"),
     *("The amount was {}.", "The price rose from 70 EUR to {}", "{} instead of 90 EUR", "{} (was 90 EUR)"),
-    "Not paid: {}",
+    *("Not paid: {}", "Deposit {} unless the flat is damaged", "| Item | Old price | Price |\n| Tea | 70 EUR | {} |"),
+    *("This contract is void if unsigned. Fee {}", "This receipt is not valid for exchange. Total {}", "SI units: {}"),
+    *("Total {}. Sorry for the delay, 3 days.", "Kaution {}, falls gew\u00fcnscht", "You need not pay the fee of {}"),
+    *("Musterfirma GmbH\nBeispielweg 3\nSumme {}", "Si vous avez des questions, appelez-nous. Total {}"),
     *("If you have questions, call. Total {}", "If the order is over {}, shipping is free", "How much? {}"),
     *("We paid {} about a week ago", "{}, probably in cash", "{}. If paid late, 90 EUR.", "{}, or 90 EUR if paid late"),
     *("IF: {}", "Egg {}", "Discount, if any: {}", "Rent {} unless otherwise agreed", "It is {}. Any questions?"),
@@ -203,6 +220,8 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
             ("Copy the late fee.", True), ("Copy the total.", False))),
         *(("If you cancel within 30 days, the fee is 80 EUR.", question, held) for question, held in (
             ("How much is the cancellation fee?", True), ("What is the price?", False))),
+        *(("En cas de retard, une p\u00e9nalit\u00e9 de 80 EUR est due.", question, held) for question, held in (
+            ("Copy the penalty.", True), ("Copy the total.", False))),
         *(("If not paid in time, a late fee of 80 EUR is added.", question, held) for question, held in (
             ("Copy the late fee.", True), ("Copy the total.", False))),
         *(("There is no deposit of 80 EUR", q, h) for q, h in (("How much is the deposit?", False),)),

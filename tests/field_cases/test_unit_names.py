@@ -22,13 +22,14 @@ CASES = [
     ("U02-kgs", "5 kgs", "5 kg", True), ("U02-gms", "5 gms", "5 g", True), ("U02-sqft", "5 sqft", "5 sq ft", True),
     ("U02-RPM", "90 RPM", "90 rpm", True), ("U02-mls", "5 mls", "5 mL", True),
     ("U02-mM", "5 mM", "5 mmol/L", True), ("U02-other", "60 mph", "60 km/h", False),
+    ("U01-capital", "5 Milligrams", "5 mg", True), ("U01-Mins", "5 Mins", "5 min", True),
     ("U03-tons", "16,000 metric tons", "16000 t", True), ("U03-short", "16,000 tons", "16000 t", False),
 ]  # fmt: skip
 UNKNOWN = [
     "10 units", "10 items", "5 exams", "5 kb", "5 mb", "5 Kg", "5 KM", "5 pc", "5 pcs", "5 cents", "5 dads", "5 at",
     "5 nits", "5 teabags", "5 mins.x", "5 peaks", "5 Cal", "5 bbl", "5 U", "5 IU", "5 mEq", "20 gtt", "5 pH", "5 mice",
     "5 damps", "5 hats", "5 pets", "5 mads", "5 Tin", "5 cyd", "5 kft", "5 Moz", "5 mlb", "5 kmin", "5 dh", "5 mday",
-    "8 fl",
+    "8 fl", "5 Mmol", "5 Mrad", "5 Pmol",
 ]  # fmt: skip
 
 
