@@ -14,10 +14,11 @@ from typing import Any, Final
 
 _UNITS: Final = {"ms": 0.001, "m": 60.0, "s": 1.0, "h": 3600.0, "d": 86400.0}
 _SPAN: Final = (
-    r"[0-9]{1,9}(?:\.[0-9]{1,12})?\s{0,3}"
+    r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,12})?\s{0,3}"
     r"(?:ms\b|milliseconds?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)"
 )
-_PARTS = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
+_ISO = re.compile(r"P([0-9]{1,9}D)?(?:T((?:[0-9.]{1,20}[HMS]){1,3}))?", re.IGNORECASE)
+_PARTS = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
 _SPANS = re.compile(rf"\s*(?:{_SPAN}\s{{0,3}}(?:and\s)?){{1,4}}\s*", re.IGNORECASE)
 _WORDS = re.compile(
     r"(?:try(?:ing)? again|retry(?:ing)?|wait|resets?|available)\b[^.\n0-9]{0,40}?"
@@ -87,6 +88,8 @@ def _seconds(given: object, unit: float) -> float | None:
         return _plain(lambda: parts[0] + parts[1] / 1e9)
     if isinstance(given, str):
         text = given.strip()
+        if (span := _ISO.fullmatch(text)) is not None:  # PT1M30S
+            text = "".join(filter(None, span.groups()))
         if _SPANS.fullmatch(text):
             return _span(text)
         if not _NUMBER.fullmatch(text):
@@ -168,5 +171,5 @@ def _span(text: str) -> float:
         name = unit.lower()
         if name == "and":
             continue
-        total += float(number) * (_UNITS["ms"] if name == "ms" or name.startswith("mil") else _UNITS[name[0]])
+        total += float(number.replace(",", "")) * (_UNITS["ms"] if name == "ms" or name.startswith("mil") else _UNITS[name[0]])
     return total

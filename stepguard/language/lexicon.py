@@ -24,7 +24,7 @@ _GRAMMAR: Final = _set(
     third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two
     three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll
-    i'd we've we're we'll we'd let's it's that's here's there's what's
+    them i'd we've we're we'll we'd let's it's that's here's there's what's
     """
 )
 NOUNS: Final = _set(
@@ -35,7 +35,7 @@ NOUNS: Final = _set(
     detail json object markdown code block table row column list text field reply response token request power base
     parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
     execution addition subtraction multiplication division rounding representation rule definition analysis function
-    currency unit tool assistant item product nearest python javascript plaintext latex yaml whole rest half third
+    currency unit tool assistant item product sequence submission nearest python javascript plaintext latex yaml whole rest half third
     quarter fourth twice thrice hand
     """
 )
@@ -64,7 +64,7 @@ _ELSEWHERE: Final = _set(
     poi infine calcoliamo otteniamo risultato risultati passo valore risposta calcolo natürlich gerne objekt lautet
     lauten gewünschte abgeschlossen bien sûr objet final demandé d'accord claro supuesto están siguiente siguientes
     certo fertig produit passons pasamos producto questo questi prodotto passiamo sommiamo fatto listo
-    voilà avons al ora este
+    voilà avons al ora este rufe werkzeug
     """
 )
 """Words of grammar, calculation and answers in German, French, Spanish and Italian.
@@ -78,7 +78,7 @@ _ACTIONS: Final = _set(
     follow simplify sell buy pay spend earn save leave produce owe charge left sold bought paid spent given made gave
     got taken took kept found knew known written began begun came went done shown note remember recall see
     include exclude conclude instruct help please fill fulfil represent correspond refer run
-    specify submit exceed reach generate
+    specify submit exceed reach generate invoke
     """
 )
 REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")

@@ -38,7 +38,12 @@ _STATED: Final = lazy_pattern(
     r"[-+$(*_`\"'\s]{0,9}([0-9][0-9.,]*)(?!\w|\s?[-+*/\u00d7\u00f7^%]|\s(?:more|less|fewer|times|plus|minus|percent|of|to)\b)"
 )
 _DENIED: Final = lazy_pattern(r"\bnot -?([0-9][0-9.,]*)", re.IGNORECASE)
-_NAME: Final = lazy_pattern(r"(?<!\w)(\w+)[*_`\"')\s]{0,5}\Z")
+_NAME: Final = lazy_pattern(
+    r"(?<!\w)(?<![\w)] [-+*/\u00d7\u00f7^] )(?<![\w)][-+*/\u00d7\u00f7^])"
+    r"(\w+?)(?:[ _](?:value|final|new|now|actual|correct(?:ed)?|revised|updated)){0,2}[*_`\"')\s]{0,5}\Z",
+    re.IGNORECASE,
+)
+"""What a side of a statement is called, if it is no operand of a calculation."""
 _RESULTS: Final = (
     "answer", "result", "solution", "output", "total", "antwort", "ergebnis", "l\u00f6sung", "r\u00e9ponse",
     "r\u00e9sultat", "respuesta", "resultado",

@@ -105,7 +105,8 @@ PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[
 _SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should|wäre|hätte)\b", re.IGNORECASE)
 _POINTING: Final = lazy_pattern(
     r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b"
-    r"|\b(?:line|step|value|number|claim|result|answer)s? below\b",
+    r"|\b(?:line|step|value|number|claim|result|answer)s? below\b|\bbelow(?=\W*\Z|[*_`\"')]*[.,;:!])"
+    r"|\b(?:following|next) (?:json|object|call|output|reply|response|block)\b",
     re.IGNORECASE,
 )
 REASON: Final = lazy_pattern(r"\W*(?:since|because)\b", re.IGNORECASE)
@@ -211,7 +212,7 @@ class Understanding:
         words = line.lstrip(" \t>0123456789.)(").rstrip()
         bare = words.strip("*_ ")
         title = _TITLE.fullmatch(line.strip()) is not None
-        marked = title or words[:1] == "#" or bare[-1:] in (":", "\uff1a") or _POINTING.search(words)
+        marked = title or words[:1] == "#" or bare[-1:] in (":", "\uff1a") or points_below(words)
         if not bare or not marked or "=" in line or "|" in line:
             return None
         return next((label.strip() for label in LABEL.split(bare) if self._unread_label(label)), "")
@@ -248,6 +249,11 @@ class Understanding:
             return False
         words = _words(named)
         return words[-1:] != [] and words[-1] in MEASURES and not self.unread(named)
+
+
+def points_below(line: str) -> bool:
+    """Whether a line speaks of what stands below it."""
+    return _POINTING.search(line) is not None
 
 
 def _is_operation(label: str) -> bool:

@@ -20,7 +20,7 @@ from stepguard.language.lexicon import PRAISE, REMARKS
 from stepguard.language.mentioned import Mentions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
-from stepguard.language.understanding import Understanding
+from stepguard.language.understanding import Understanding, points_below
 from stepguard.language.unseen import without_unseen
 from stepguard.language.values import Value, show_value
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
@@ -39,6 +39,7 @@ _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
 _SENTENCE = lazy_pattern(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}")
 _NO_NAME = lazy_pattern(r"[\W_]+")
+_WORD = lazy_pattern(r"[^\W_]+")
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -209,12 +210,11 @@ def _taken_back(
         if start < end:
             continue  # of the same list
         front = spoken[end:start]
-        words = MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))
-        line = words.strip("\0 \t\r\n").rpartition("\n")[2]
-        if line[-1:] in ("#", ";", "%") or mentions.misstated(line):
-            return line
-        if line := understanding.unread_before(line):
-            return line
+        for line in _leading(MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))):
+            if line[-1:] in ("#", ";", "%") or mentions.misstated(line):
+                return line
+            if line := understanding.unread_before(line):
+                return line
         pieces += (front, "x" * (behind - start))
         end = behind
     rest = _FENCE_LINE.sub(lambda line: " " * len(line[0]), "".join(pieces) + spoken[end:])
@@ -229,12 +229,18 @@ def _taken_back(
 
 
 def words_before_call(text: str, answer: JsonObject, wanted: WantedObject) -> str:
-    """The last words beside a tool call that take it back, or are not understood; empty where there are none."""
+    """The words beside a tool call that take it back, or are not understood; empty where there are none."""
     spoken = without_thinking(text, framed=True)
-    line = "" if isinstance(spoken, Unclosed) else spoken.strip("\0 \t\r\n").rpartition("\n")[2]
-    if line and _mentions(answer, wanted).misstated(line):
-        return line
-    return line and wanted.understood().unread_before(line)
+    if isinstance(spoken, Unclosed) or not spoken.strip("\0 \t\r\n"):
+        return ""
+    mentions, understanding = _mentions(answer, wanted), wanted.understood()
+    return next((line for line in _leading(spoken) if mentions.misstated(line) or understanding.unread_before(line)), "")
+
+
+def _leading(front: str) -> list[str]:
+    """The lines in front of an answer that lead to it: those that speak of what is below them, and the last one."""
+    *lines, last = front.strip("\0 \t\r\n").split("\n")
+    return [*(line for line in lines if points_below(line)), last]
 
 
 def _mentions(answer: JsonObject, wanted: WantedObject) -> Mentions:
@@ -245,7 +251,7 @@ def _mentions(answer: JsonObject, wanted: WantedObject) -> Mentions:
 def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObject | Deviation:
     """An answer of which no entry of its own beside those that were asked says something else, or takes it back.
 
-    Further steps and their values are surplus, and no harm; words are read as those around an answer are.
+    Further steps and their values are surplus, and no harm; words are read as those behind an answer are.
     """
     asked = {_folded(key): key for key in wanted.ids if key in answer}
     for key, given in answer.items():
@@ -255,24 +261,40 @@ def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObje
         if again is not None and not same(given, answer[again]):
             why = f"{shorten(key)!r} is {again!r} in another spelling, and differs"
             return Deviation("self_correction", again, why)
-        words = _said_beside(key, given, asked)
-        if words and (
-            wanted.understood().unread(words, PRAISE | REMARKS, behind=True)
-            or _mentions(answer, wanted).misstated(words)
-        ):
+        words = _in_words(given)
+        if words and _says_otherwise(f"{key}: {words}", given, words, answer, wanted):
             why = "an entry beside the answer takes it back, or is not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(words)!r}")
     return answer
 
 
-def _said_beside(key: str, given: object, asked: Mapping[str, str]) -> str:
-    """What an entry that was not asked for says in words; empty where it gives a value, or nothing."""
-    name = key.replace("_", " ")
-    if isinstance(given, bool) or (given and any(_folded(word) in asked for word in name.split())):
-        return f"{name}: {str(given).lower() if isinstance(given, bool) else given}"
-    if not isinstance(given, str) or "=" in given or not _SENTENCE.search(given):
-        return ""
-    return given
+def _says_otherwise(said: str, given: object, words: str, answer: JsonObject, wanted: WantedObject) -> bool:
+    """Whether an entry takes a value back, gives it another one, or is not understood; a further value does not."""
+    spaced = _spaced(said)
+    about = isinstance(given, bool) or any(_spaced(key) in spaced for key in wanted.ids)
+    said = said if about else words
+    mentions, understanding = _mentions(answer, wanted), wanted.understood()
+    if mentions.misstated(said):
+        return True
+    if "=" in words:  # working
+        return False
+    if isinstance(given, str) and _SENTENCE.search(words):
+        claims = " ".join(str(answer[key]) for key in wanted.ids if key in answer)
+        return bool(unread_behind(understanding, said, claims, mentions=mentions, whole=True))
+    return about and bool(understanding.unread(said, PRAISE | REMARKS, behind=True))
+
+
+def _spaced(text: str) -> str:
+    return f" {' '.join(_WORD.findall(without_unseen(unicodedata.normalize('NFKC', text))))} ".casefold()
+
+
+def _in_words(given: object) -> str:
+    """What an entry says, on one line; empty where it says nothing."""
+    if isinstance(given, dict):
+        return "; ".join(f"{key}: {_in_words(value)}" for key, value in given.items())
+    if isinstance(given, list):
+        return "; ".join(map(_in_words, given))
+    return "" if given is None else str(given).lower() if isinstance(given, bool) else str(given)
 
 
 def _folded(key: str) -> str:

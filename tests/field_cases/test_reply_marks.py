@@ -165,6 +165,8 @@ def test_r08_a_part_that_says_something_else_is_a_conflict(first: str, then: str
             '"valid": false',
         ),
         *('"note": "t2 is wrong"', '"correction": "t2 should be 46"', '"error": "could not compute"', '"t2_ok": "no"'),
+        *('"t2_final": "46"', '"correction": "t2 is 46"', '"reasoning": "42 + 5 = 46, so t2 is 46"', '"errors": ["t2"]'),
+        *('"note": ["t2 is wrong"]', '"meta": {"note": "t2 is a guess"}', '"updated": {"t2": "46"}'),
         *('"remark": "Das ist falsch."', '"note": "C\'est Bob qui le dit."', '"comment": "t2 is 46, to be exact"'),
     ],
 )
@@ -178,6 +180,8 @@ def test_r08_an_entry_beside_the_answer_that_says_something_else_is_heeded(entry
     "entry",
     [
         *('"t3": "47 + 5 = 52"', '"T2": "42 + 5 = 47"', '"valid": true', '"note": ""', '"final_answer": "47"'),
+        *('"t3": {"work": "t2 * 2", "value": "94"}', '"t3": "5 + t2 = 52"', '"order": ["t1", "t2"]'),
+        *('"note": "All steps were carried out in sequence."', '"summary": "The final result is 47."'),
         *('"explanation": "I multiplied x and y and added 5."', '"note": "All steps are done."', '"error": null'),
     ],
 )
@@ -196,6 +200,7 @@ def test_r08_the_same_answer_twice_is_one(again: str) -> None:
     ("words", "status"),
     [
         *(("That is wrong, it is 46.", "abstained"), ("Dummy values:", "abstained"), ("Das ist falsch:", "abstained")),
+        ("The values below are invented.\n\nHere are the steps:", "abstained"),
         *(
             ("I'll call the Steps tool with the values.", "verified"),
             ("Thought: I multiply.", "verified"),
