@@ -13,7 +13,7 @@ from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
 from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
-from stepguard.auditing.names import Entry, Names, joined
+from stepguard.auditing.names import Entry, Names, joined, unread_line
 from stepguard.auditing.outcome import Audit
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.traces import Trace, read_trace
@@ -190,6 +190,9 @@ class Auditor:
         if not entries:
             if speechless:
                 return replace(base, verdict="not_judged", reason="the transcript names no step")
+            if line := unread_line(self.read, step.id, self.entries):
+                self.unread.add(step.id)
+                return replace(base, verdict="not_judged", reason=f"no claim can be read in {shorten(line)!r}")
             reason = "the transcript does not carry it out"
             self._find("missing_step", step.id, None, reason)
             return replace(base, kind="missing_step", reason=reason)

@@ -21,6 +21,7 @@ _ASIDE: Final = re.compile(
     r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?%"
 )
 """An amount, a currency or a percentage in a label: in brackets, or beside its words."""
+_ENDS_ON_NUMBER: Final = re.compile(r"[0-9][)\]*_`$.!| \t]*\Z")
 _FILLING: Final = re.compile(r"^\W*(?:(?:so|then|thus|and),? )?(?:the|our|my)\b|\b(?:of|rate)\b", re.IGNORECASE)
 
 
@@ -179,3 +180,21 @@ def joined(step: Step, entries: list[Entry]) -> list[Entry]:
         elif claims and (entry.doubted is None or entry.doubted != claims[-1].value):
             claims.append(entry)
     return claims
+
+
+def unread_line(text: str, name: str, entries: Iterable[Entry]) -> str:
+    """A line that speaks of a step and ends on a number, though no claim was read there; empty where there is none."""
+    if len(name) < 2:
+        return ""  # ``a`` is a word
+    spoken = re.compile(rf"(?<![^\W_]){re.escape(name).replace('_', '[ _]')}(?![^\W_])", re.IGNORECASE)
+    read = [(entry.start, entry.end) for entry in entries]
+    at = 0
+    for line in text.splitlines(keepends=True):
+        start, at = at, at + len(line)
+        if (
+            _ENDS_ON_NUMBER.search(line.rstrip())
+            and spoken.search(line)
+            and not any(first < at and last > start for first, last in read)
+        ):
+            return line.strip()
+    return ""
