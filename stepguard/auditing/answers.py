@@ -17,9 +17,11 @@ from stepguard.language.understanding import Understanding
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 
+_ELSEWHERE: Final = r"antwort|r\u00e9ponse|respuesta|risposta|resposta"
 _MARKER: Final = re.compile(
-    r"(?P<final>final )?(?P<word>answer|result)[*_\" ]{0,6}"
-    r"(?:(?:(?:is|are)(?!\w)|=(?!=)|[:\uff1a]|->|\u2192)[*_\": ]{0,8})+(?P<rest>[^\n]*?[^\s*_][^\n]*)"
+    rf"(?P<final>final )?(?P<word>answer|result|{_ELSEWHERE})[*_\" ]{{0,6}}"
+    r"(?:(?:(?:is|are|ist|lautet|est|es|\u00e8|\u00e9)(?!\w)|=(?!=)|[:\uff1a]|->|\u2192)[*_\": ]{0,8})+"
+    r"(?P<rest>[^\n]*?[^\s*_][^\n]*)"
     r"|(?P<heading>(?:final )?answer)[*_#:\uff1a ]{0,6}\n[ \n]{0,4}(?P<next>[^\n]*)",
     re.IGNORECASE,
 )
@@ -29,7 +31,8 @@ _TAGGED: Final = re.compile(r"<(?P<tag>(?:final_?)?answer)>(?P<rest>[^<]{0,200})
 _CLOSED_TAG: Final = re.compile(r"<(?P<tag>[A-Za-z_]{1,20})>[^<\n]{0,99}</(?P=tag)>\s*\Z")
 _HASHES: Final = re.compile(r"^#{4} ?(?P<rest>(?:\*\*)?[-+$(.0-9][^\n]{0,80})$", re.MULTILINE)
 _STATED: Final = re.compile(
-    r"(?:^|(?<=[.!?;] ))\W{0,9}(?:so |thus |therefore |hence )?,? ?(?:the |my )?(?:final )?answer\b[^\n0-9]*"
+    r"(?:^|(?<=[.!?;] ))\W{0,9}(?:so |thus |therefore |hence )?,? ?(?:(?:the|my|die|la|a) )?"
+    rf"(?:(?:final )?answer\b[^\n0-9]*|(?:{_ELSEWHERE})(?:[ :*_$]|\b(?:ist|lautet|est|es|\u00e8|\u00e9)\b){{1,20}})"
     r"[-+$]{0,2}[0-9][0-9.,]*%?\$?"
     r"(?: (?!(?:not|or|nor|is|was|in|at|per|no|if|but|by)\b)[a-z]+)?",
     re.IGNORECASE | re.MULTILINE,

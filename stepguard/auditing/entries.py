@@ -53,6 +53,7 @@ _AIM: Final = re.compile(
 _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
 _CELL_EDGE: Final = re.compile(r"\|")
+_DATUM: Final = re.compile(r"[$\u20ac\u00a3]?[0-9][0-9.,]* ?(?P<rate>%)?")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
 _STEP: Final = re.compile(r"\b(?:step|line) ?\#?([0-9]{1,9})\b", re.IGNORECASE)
@@ -431,6 +432,8 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     for column, (first, last) in enumerate(columns):
         if column != value_at and column not in others:
             side = body[first:last].strip(" *_\"'`$")
+            if _is_datum(side, titles[column] if column < len(titles) else set()):
+                continue
             parts = [names.expression(each.strip()) for each in side.split("=")]
             work += [part for part in parts if part is not None]
     first, last = columns[value_at]
@@ -448,6 +451,12 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     if strange := next((cell for head, cell in cells if names.understanding.is_strange_cell(head, cell)), ""):
         entry = entry.without_value(f"another cell of its row, {names.understanding.shown(strange)}, is not understood")
     return heads, entry
+
+
+def _is_datum(cell: str, head: set[str]) -> bool:
+    """Whether a cell is a rate, or a number in a column of its own, such as a quantity: no working."""
+    found = _DATUM.fullmatch(cell)
+    return found is not None and (found["rate"] is not None or bool(head and not head & VALUE_HEADS))
 
 
 def _in_another(head: str, step: Step) -> bool:

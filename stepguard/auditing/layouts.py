@@ -22,6 +22,7 @@ _LABELLED: Final = re.compile(
     r"(?P<sign>[*_'\"$ ]{0,6}(?::(?![=:/])|:?=(?![=>~/])|\b(?:is|equals|comes to)\b))",
     re.MULTILINE | re.IGNORECASE,
 )
+_PERCENT: Final = re.compile(r"%|\bper ?cent\b")
 _QUOTED: Final = re.compile(r'"[^"\n]*"')
 _HTML_CELL: Final = re.compile(r"<(?:(?P<close>/)t[dh]|t[dh](?:\s[^<>]{0,200})?|(?P<row>/tr))>", re.IGNORECASE)
 _COLUMN_RULE: Final = re.compile(r"[ \t]*(?:=+|-+)(?: +(?:=+|-+))+[ \t]*")
@@ -49,14 +50,16 @@ def as_claims(body: str, names: Names) -> str:
 
     def unremarked(found: re.Match[str]) -> str:
         name = (
-            names.label(found["label"]) if "%" in found["label"] or found["label"].rstrip(" *_")[-1:] in ")]" else None
+            names.label(found["label"])
+            if _PERCENT.search(found["label"]) or found["label"].rstrip(" *_")[-1:] in ")]"
+            else None
         )
         if name not in names.steps or names.find(found["label"]) is not None:
             return found[0]
         sign = found["sign"].strip()
         return f"{found['front']}{name}{' ' * sign.isalpha()}{sign}".ljust(len(found[0]))
 
-    if "%" in body or "(" in body or "[" in body:
+    if "(" in body or "[" in body or _PERCENT.search(body):
         body = _LABELLED.sub(unremarked, body)
     if "</" in body:
         body = _TAG.sub(untagged, body)

@@ -18,7 +18,7 @@ _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _MAX_LABEL: Final = 100
 _ASIDE: Final = re.compile(
     r"(?:(?<=[\s*_])[(\[]|[(\[](?=[^()\[\]\n]*%))(?=[^()\[\]\n]*(?:[%$\u20ac\u00a3]|\b[A-Z]{3}\b))[^()\[\]\n]{1,60}[)\]]"
-    r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?%"
+    r"|,? ?(?:@|-|\bat\b)? ?(?<![\w.])[0-9][0-9.,]* ?(?:%|per ?cent\b)"
 )
 """An amount, a currency or a percentage in a label: in brackets, or beside its words."""
 _ENDS_ON_NUMBER: Final = re.compile(r"[0-9][)\]*_`$.!| \t]*\Z")

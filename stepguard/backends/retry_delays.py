@@ -171,5 +171,7 @@ def _span(text: str) -> float:
         name = unit.lower()
         if name == "and":
             continue
-        total += float(number.replace(",", "")) * (_UNITS["ms"] if name == "ms" or name.startswith("mil") else _UNITS[name[0]])
+        total += float(number.replace(",", "")) * (
+            _UNITS["ms"] if name == "ms" or name.startswith("mil") else _UNITS[name[0]]
+        )
     return total

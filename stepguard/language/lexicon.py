@@ -35,8 +35,8 @@ NOUNS: Final = _set(
     detail json object markdown code block table row column list text field reply response token request power base
     parenthesis parentheses bracket box boxed tag integer decimal fraction digit place input point course short
     execution addition subtraction multiplication division rounding representation rule definition analysis function
-    currency unit tool assistant item product sequence submission nearest python javascript plaintext latex yaml whole rest half third
-    quarter fourth twice thrice hand
+    currency unit tool assistant item product nearest python javascript plaintext latex yaml whole rest half third
+    quarter fourth twice thrice hand sequence submission
     """
 )
 _ADJECTIVES: Final = _set(

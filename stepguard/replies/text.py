@@ -234,7 +234,9 @@ def words_before_call(text: str, answer: JsonObject, wanted: WantedObject) -> st
     if isinstance(spoken, Unclosed) or not spoken.strip("\0 \t\r\n"):
         return ""
     mentions, understanding = _mentions(answer, wanted), wanted.understood()
-    return next((line for line in _leading(spoken) if mentions.misstated(line) or understanding.unread_before(line)), "")
+    return next(
+        (line for line in _leading(spoken) if mentions.misstated(line) or understanding.unread_before(line)), ""
+    )
 
 
 def _leading(front: str) -> list[str]:

@@ -165,7 +165,12 @@ def test_r08_a_part_that_says_something_else_is_a_conflict(first: str, then: str
             '"valid": false',
         ),
         *('"note": "t2 is wrong"', '"correction": "t2 should be 46"', '"error": "could not compute"', '"t2_ok": "no"'),
-        *('"t2_final": "46"', '"correction": "t2 is 46"', '"reasoning": "42 + 5 = 46, so t2 is 46"', '"errors": ["t2"]'),
+        *(
+            '"t2_final": "46"',
+            '"correction": "t2 is 46"',
+            '"reasoning": "42 + 5 = 46, so t2 is 46"',
+            '"errors": ["t2"]',
+        ),
         *('"note": ["t2 is wrong"]', '"meta": {"note": "t2 is a guess"}', '"updated": {"t2": "46"}'),
         *('"remark": "Das ist falsch."', '"note": "C\'est Bob qui le dit."', '"comment": "t2 is 46, to be exact"'),
     ],

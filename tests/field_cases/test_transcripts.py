@@ -36,16 +36,34 @@ def steps(text: str) -> Audit:
         *("**Tax** (8.25%):", "- Tax (8.25%):", "tax(8.25%) ="),
         *("Tax (8.25%) is", "The tax (8.25%) is", "Tax (8.25\\%):", "Tax ($74.70 × 8.25%) =", "1. Tax (8.25%):"),
         *("Tax - 8.25%:", "| Tax (8.25%) |", "Step 1: Tax (8.25%):", "Tax (rate 8.25%):"),
+        *("Tax at 8.25 percent:", "| Tax | 8.25% |", "tax | 8.25% |", "| Of | Rate | USD |\n|-|-|-|\n| Tax | 8.25% |"),
     ],
 )  # fmt: skip
 def test_an_amount_in_a_label_belongs_to_the_label(label: str) -> None:
     """A slip under a label with a percentage is named there, and what follows from it is inherited."""
-    cell = " |" if label[0] == "|" else ""
+    cell = " |" if label[-1] == "|" else ""
     found = invoice(f"{label} 6.26{cell}\nTotal: 80.96\nAnswer: 80.96")
     assert [(each.verdict, each.kind) for each in found.steps] == [("wrong", "wrong_value"), ("wrong", "inherited")]
     assert found.first_error is not None
     assert found.first_error.step == "tax"
     assert invoice(f"{label} 6.16{cell}\nTotal: 80.86\nAnswer: 80.86").ok
+
+
+@all_rows(
+    "line", ["The tax (8.25%) comes to $6.26.", "TAX.....6.26", "Tax [8.25%] - 6.26", "Sales tax (at 8.25%) : 6.26"]
+)
+def test_a_sum_is_not_blamed_for_a_step_in_a_line_that_cannot_be_read(line: str) -> None:
+    """Such a step is neither missing nor right, and what follows from it no slip of its own."""
+    found = invoice(f"{line}\nTotal: 80.96\nAnswer: 80.96")
+    assert [each.verdict for each in found.steps] == ["not_judged", "not_judged"]
+    assert invoice("We tax nothing.\nTotal: 80.96\nAnswer: 80.96").steps[0].verdict == "missing"
+
+
+def test_quantities_and_prices_in_columns_of_their_own_are_no_working() -> None:
+    """A row of an invoice is right by its amount."""
+    table = "| Item | Qty | Each | USD |\n|-|-|-|-|\n| t1 | 7 | 6.00 | 42 |\n| t2 | 1 | 5 | 47 |\n| t3 | 1 | 5 | 52 |"
+    assert steps(f"{table}\nAnswer: 52").ok
+    assert steps(f"{table.replace('42', '43')}\nAnswer: 52").steps[0].kind == "wrong_value"
 
 
 @pytest.mark.parametrize(
@@ -101,6 +119,7 @@ def test_a_box_that_is_denied_or_changed_is_no_answer(end: str) -> None:
         *("Answer: 52\n\nDone.", "Answer: 52\n---", "Answer: 52\nVerified.", "Answer: 52\nNo further steps."),
         *("Not 53: the answer is 52.", "It is not 53, so the answer is 52.", "Answer: 53 is wrong.\nAnswer: 52"),
         *("There is no doubt that the answer is 52.", "#### 52", "<answer>52</answer>", "Answer: ~~53~~ 52"),
+        *("Die Antwort lautet 52.", "La réponse est 52.", "Respuesta: **52**", "La risposta è 52.", "Resposta: 52"),
     ],
 )
 def test_a_plain_answer_stays_one(end: str) -> None:
@@ -121,7 +140,8 @@ def test_a_plain_answer_stays_one(end: str) -> None:
         *("Answer: 52\nScratch that.", "~~Answer: 52~~", "Answer: 52\nshould read 53", "#### 52\n000"),
         *("I doubt that the answer is 52.", "Previous answer: 52", "Old answer: 52", "Student's answer: 52"),
         *("Example: the answer is 52", "Answer: 52\nNo: 53", "Answer: 52\n= 53", "Answer: 52\n\u2192 53"),
-        "Answer: 52\nKorrektur: 53",
+        *("Answer: 52\nKorrektur: 53", "Die Antwort ist nicht 52.", "La réponse est peut-être 52."),
+        *("La respuesta es 52, dice Bob.", "Die falsche Antwort ist 52.", "Antwort: 52\nKorrektur: 53"),
     ],
 )
 def test_an_answer_that_is_denied_taken_back_or_continued_is_none(end: str) -> None:
