@@ -76,12 +76,6 @@ def test_a_single_word_that_is_no_unit_may_doubt_a_value(word: str) -> None:
     assert all(audited(f"t1 = 19 {unit}").ok for unit in ("eggs", "manzanas", "people", "km/h", "m2"))
 
 
-@pytest.mark.parametrize("later", ["t1 = 19_000", "I don't think t1 = 19.", "Whether t1 = 20 is not clear."])
-def test_the_last_word_on_a_step_counts(later: str) -> None:
-    """A later claim that denies or changes a value in a way that cannot be read leaves the step not judged."""
-    assert audited(f"t1 = 12 + 7 = 19\n{later}").steps[0].verdict == "not_judged"
-
-
 def test_a_supposition_of_the_same_value_changes_nothing() -> None:
     """A value that was claimed may be supposed again."""
     assert audited("t1 = 12 + 7 = 19\nIf t1 = 19, all is well.").ok
@@ -153,19 +147,63 @@ def test_a_denial_in_another_clause_is_none(said: str) -> None:
     assert audited(said).ok
 
 
-@all_rows(
-    "text",
-    [
+PRICE = {"x": "24.90", "y": 3}
+
+
+@all_rows("procedure, inputs, text, expected", [
+    # Repeated keys, keys that differ in case only, and several names or values are never settled by the order.
+    *((PROCEDURE, INPUTS, text, "not_judged") for text in (
         *('[{"id":"t1","value":20,"value":19}]', '[{"id":"t1","Value":20,"value":19}]'),
         *('[{"id":"t1","value":19,"result":20}]', '{"t1":{"work":"12 + 7","value":20,"value":19}}'),
         *('{"t1":{"value":19,"output":"19 or 20"}}', '[{"id":"t1","name":"t2","value":19}]'),
         *('[{"id":"t2","id":"t1","value":19}]', '{"step":"t1","value":20,"value":19}'),
         *('{"t1":"19_000"}', '{"t1":"12 + 7 = 19_000"}', '[{"id":"t1","value":19,"unit":"million"}]'),
-    ],
-)
-def test_json_that_says_several_things_says_nothing(text: str) -> None:
-    """Repeated keys, keys that differ in case only, and several names or values are never settled by the order."""
-    assert verdict(PROCEDURE, INPUTS, text) == "not_judged"
+    )),
+    # A word directly behind an amount may be a currency that is not known; the declared one may stand at either end.
+    *((MONEY, PRICE, f"t1 = {written}", "not_judged") for written in (
+        *("74.70 euros", "74.70 pounds", "74.70 yen", "74.70 eur", "74.70 francs", "74.70 kr", "74.70 rupees"),
+        *("74.70 (yen)", "74.70 in euros", "74.70 EUR", "$74.70 Canadian", "$74.70 pesos", "EUR 74.70", "R$74.70"),
+    )),
+    *((MONEY, PRICE, f"t1 = {written}", "right") for written in (
+        *("74.70", "$74.70", "74.70 dollars", "74.70 US dollars", "74.70 USD", "74.70 (USD)", "USD 74.70", "US$74.70"),
+        *("74.70 for the order", "74.70, which the customer pays", "74.70 in total", "$74.70 discount"),
+    )),
+    *((Procedure.parse(str(MONEY).replace("USD", code)), PRICE, f"t1 = {written}", "right") for code, written in (
+        ("CHF", "CHF 74.70"), ("BRL", "R$74.70"), ("TRY", "\u20ba74.70"),
+    )),
+    # Another unit behind a percentage makes it none.
+    *((SHARE, {"x": 7, "y": 25}, f"t1 = {written}", expected) for written, expected in (
+        *(("28%", "right"), ("28 percent", "right"), ("28", "right"), ("7/25 = 28% for the week", "right")),
+        *(("28 basis points", "not_judged"), ("28 promille", "not_judged"), ("28 points", "not_judged")),
+        *(("28% points", "not_judged"), ("28 per mille", "not_judged"), ("7/25", "not_judged")),
+    )),
+    # A fraction or a power of ten is a value as the guard reads it; what a later line makes of it goes before it.
+    *((QUOTIENT, {"x": 57, "y": 2}, text, expected) for text, expected in (
+        *(("t1 = 57/2", "right"), ("t1 = \\frac{57}{2}", "right"), ("t1 = (57/2)", "right"), ("t1 = 2.85e1", "right")),
+        *(('{"t1": "57 / 2 = 57/2"}', "right"), ("t1 = 57/4", "wrong"), ("t1 = 57 / 2 = 57/4", "wrong")),
+        *(("t1 = 57 / 2", "not_judged"), ("t1 = 57/2 = 28.4", "wrong"), ("t1 = 57/2\nResult: 28.4", "wrong")),
+        *(("Step 1: 57/2\nResult: 28.4", "wrong"), ("t1 = 57/2\nResult: 28 thousand", "not_judged")),
+    )),
+    # The reason behind true or false is not part of it, unless it names another.
+    *((TRUTH, INPUTS, f"t1 = {written}", expected) for written, expected in (
+        *(("true because 12 > 7", "right"), ("true (12 > 7)", "right"), ("true, since 12 > 7", "right")),
+        *(("false (12 < 7)", "wrong"), ("true or false", "not_judged"), ("true, not false", "not_judged")),
+    )),
+    # A name of several words is found with blanks, a hyphen or an escaped underscore between them.
+    *((NAMED, {"unit_price": 2, "quantity": 3}, text, "right") for text in (
+        *("Sub total: 6", "So the sub total is 6.", "Sub-total = 6", "sub\\_total = 2 * 3 = 6", "| Sub total | 6 |"),
+        "sub_total = 6",
+    )),
+    # A later claim that denies or changes a value in a way that cannot be read leaves the step not judged.
+    *((PROCEDURE, INPUTS, f"t1 = 12 + 7 = 19\n{later}\n{REST}", "not_judged") for later in (
+        "t1 = 19_000", "I don't think t1 = 19.", "Whether t1 = 20 is not clear.",
+    )),
+])  # fmt: skip
+def test_a_value_is_what_its_type_and_its_place_make_of_it(
+    procedure: Procedure, inputs: Mapping[str, object], text: str, expected: str
+) -> None:
+    """What is said of a step is read as its declared type says, in its own unit and notation, or not judged."""
+    assert verdict(procedure, inputs, text) == expected
 
 
 @pytest.mark.parametrize(
@@ -196,76 +234,6 @@ def test_json_lines_are_read_to_the_end(count: int) -> None:
     assert audit(procedure, {"x": 0}, f"{lines}\nAnswer: {count}").ok
 
 
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("74.70 euros", "74.70 pounds", "74.70 yen", "74.70 eur", "74.70 francs", "74.70 kr", "74.70 rupees"),
-        *("74.70 (yen)", "74.70 in euros", "74.70 EUR", "$74.70 Canadian", "$74.70 pesos", "EUR 74.70", "R$74.70"),
-    ],
-)
-def test_another_currency_is_not_this_one(written: str) -> None:
-    """A word directly behind an amount may be a currency that is not known."""
-    assert verdict(MONEY, {"x": "24.90", "y": 3}, f"t1 = {written}") == "not_judged"
-
-
-@pytest.mark.parametrize(
-    "written",
-    [
-        *("74.70", "$74.70", "74.70 dollars", "74.70 US dollars", "74.70 USD", "74.70 (USD)", "USD 74.70", "US$74.70"),
-        *("74.70 for the order", "74.70, which the customer pays", "74.70 in total", "$74.70 discount"),
-    ],
-)
-def test_an_amount_is_read_with_its_own_currency(written: str) -> None:
-    """The declared currency may stand in front or behind, and a sentence may go on."""
-    assert verdict(MONEY, {"x": "24.90", "y": 3}, f"t1 = {written}") == "right"
-
-
-@pytest.mark.parametrize(("code", "written"), [("CHF", "CHF 74.70"), ("BRL", "R$74.70"), ("TRY", "\u20ba74.70")])
-def test_signs_and_codes_in_front_are_read(code: str, written: str) -> None:
-    """Every sign and code that is known is read in front of an amount."""
-    procedure = Procedure.parse(f"inputs: x, y\nt1: money({code}) = x * y")
-    assert verdict(procedure, {"x": "24.90", "y": 3}, f"t1 = {written}") == "right"
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        *(("28%", "right"), ("28 percent", "right"), ("28", "right"), ("7/25 = 28% for the week", "right")),
-        *(("28 basis points", "not_judged"), ("28 promille", "not_judged"), ("28 points", "not_judged")),
-        *(("28% points", "not_judged"), ("28 per mille", "not_judged"), ("7/25", "not_judged")),
-    ],
-)
-def test_a_percentage_is_in_percent(written: str, expected: str) -> None:
-    """Another unit behind a percentage makes it none."""
-    assert verdict(SHARE, {"x": 7, "y": 25}, f"t1 = {written}") == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        *(("t1 = 57/2", "right"), ("t1 = \\frac{57}{2}", "right"), ("t1 = (57/2)", "right"), ("t1 = 2.85e1", "right")),
-        *(('{"t1": "57 / 2 = 57/2"}', "right"), ("t1 = 57/4", "wrong"), ("t1 = 57 / 2 = 57/4", "wrong")),
-        *(("t1 = 57 / 2", "not_judged"), ("t1 = 57/2 = 28.4", "wrong"), ("t1 = 57/2\nResult: 28.4", "wrong")),
-        *(("Step 1: 57/2\nResult: 28.4", "wrong"), ("t1 = 57/2\nResult: 28 thousand", "not_judged")),
-    ],
-)
-def test_a_fraction_is_a_value_unless_it_is_worked_out(text: str, expected: str) -> None:
-    """A fraction or a power of ten is a value as the guard reads it; what a later line makes of it goes before it."""
-    assert verdict(QUOTIENT, {"x": 57, "y": 2}, text) == expected
-
-
-@pytest.mark.parametrize(
-    ("written", "expected"),
-    [
-        *(("true because 12 > 7", "right"), ("true (12 > 7)", "right"), ("true, since 12 > 7", "right")),
-        *(("false (12 < 7)", "wrong"), ("true or false", "not_judged"), ("true, not false", "not_judged")),
-    ],
-)
-def test_a_truth_may_have_a_reason(written: str, expected: str) -> None:
-    """The reason behind true or false is not part of it, unless it names another."""
-    assert verdict(TRUTH, INPUTS, f"t1 = {written}") == expected
-
-
 @all_rows("value, expected", [(19, "right"), (20, "wrong")])
 @all_rows(
     "line",
@@ -281,18 +249,6 @@ def test_layouts_are_read(line: str, value: int, expected: str) -> None:
     found = audited(line.format(value))
     assert found.steps[0].verdict == expected
     assert found.ok == (expected == "right")
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("Sub total: 6", "So the sub total is 6.", "Sub-total = 6", "sub\\_total = 2 * 3 = 6", "| Sub total | 6 |"),
-        "sub_total = 6",
-    ],
-)
-def test_a_name_may_be_written_as_words(text: str) -> None:
-    """A name of several words is found with blanks, a hyphen or an escaped underscore between them."""
-    assert verdict(NAMED, {"unit_price": 2, "quantity": 3}, text) == "right"
 
 
 @pytest.mark.parametrize("text", ["f(t1) = 19", "(x + t1) = 19", "<t2>19</t2>", "t-1 = 19"])

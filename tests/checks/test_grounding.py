@@ -60,30 +60,66 @@ def test_numbers_that_do_not_stand_alone_are_not_found(claimed: str, type: str) 
     assert found(Grounded("doc"), claimed, type=type) == "fail"
 
 
-@all_rows(
-    "document, holds, not_held",
-    [
-        *(("x=5; y: -6, z:7", ["5", "-6", "7"], ["6", "-7"]), ("Paris,8,Lyon", ["8"], [])),
-        *(("- 5 apples\n- 6 pears", ["5", "6"], ["-5", "-6"]), ("5 - 3", ["5", "3"], ["-3", "2"])),
-        ("-$5, $-6, −€7", ["-5", "-6", "-7"], ["5", "6", "7"]),
-        ("£2bn or $1.5M", ["2000000000", "1500000"], ["2", "1.5"]),
-        ("1.2M people, 7K", [], ["1.2", "7", "1200000", "7000"]),
-        ("a 30-day trial, COVID-19, F-16", ["30"], ["19", "16", "-19"]),
-        *(("1e3 and 2E-1", ["1000", "0.2"], ["1", "3", "2"]), ("1\u202f234\u202f567", ["1234567"], ["1", "234"])),
-        *(("10 20 3000", ["10", "20", "3000"], ["1020"]), ("250 300 400", [], ["250", "300", "400", "250300400"])),
-        ("https://a.b/12?x=13", ["13"], ["12"]),
-        ("report_14.pdf u15@c.d 2026-11-16 28/11/2026", [], ["14", "15", "16", "11", "28", "2026", "-11"]),
-        *(("５ and ٣ and ²", ["5"], ["3", "2"]), ("1.000 or 1,000", ["1", "1000"], ["0"]), ("12.", ["12"], [])),
-        ("1.5 × 10^6, 2*10**3, 3 x 10⁻³", [], ["1.5", "2", "3", "10", "6", "1500000"]),
-        *(("5 ½ and 1 3/4 and 7½", [], ["5", "1", "3", "4", "7"]), ("1'234.50", [], ["1", "234.5", "1234.5"])),
-        *(("5 hundred thousand", [], ["5", "500"]), ("**6** and *7*", ["6", "7"], [])),
-        ("€(45.3) million, (4) million, $(17), (18)", ["18", "-17"], ["45.3", "4", "17", "45300000"]),
-        ("$0.75/share, 9/b, 3%/year, 11/12", ["0.75", "3"], ["9", "11", "12"]),
-        *(("6 times 7 x 8", ["6", "7", "8"], []), ("", [], ["0"])),
-    ],
-)
+@all_rows("document, holds, not_held", [
+    *(("x=5; y: -6, z:7", ["5", "-6", "7"], ["6", "-7"]), ("Paris,8,Lyon", ["8"], [])),
+    *(("- 5 apples\n- 6 pears", ["5", "6"], ["-5", "-6"]), ("5 - 3", ["5", "3"], ["-3", "2"])),
+    ("-$5, $-6, −€7", ["-5", "-6", "-7"], ["5", "6", "7"]),
+    ("£2bn or $1.5M", ["2000000000", "1500000"], ["2", "1.5"]),
+    ("1.2M people, 7K", [], ["1.2", "7", "1200000", "7000"]),
+    ("a 30-day trial, COVID-19, F-16", ["30"], ["19", "16", "-19"]),
+    *(("1e3 and 2E-1", ["1000", "0.2"], ["1", "3", "2"]), ("1\u202f234\u202f567", ["1234567"], ["1", "234"])),
+    *(("10 20 3000", ["10", "20", "3000"], ["1020"]), ("250 300 400", [], ["250", "300", "400", "250300400"])),
+    ("https://a.b/12?x=13", ["13"], ["12"]),
+    ("report_14.pdf u15@c.d 2026-11-16 28/11/2026", [], ["14", "15", "16", "11", "28", "2026", "-11"]),
+    *(("５ and ٣ and ²", ["5"], ["3", "2"]), ("1.000 or 1,000", ["1", "1000"], ["0"]), ("12.", ["12"], [])),
+    ("1.5 × 10^6, 2*10**3, 3 x 10⁻³", [], ["1.5", "2", "3", "10", "6", "1500000"]),
+    *(("5 ½ and 1 3/4 and 7½", [], ["5", "1", "3", "4", "7"]), ("1'234.50", [], ["1", "234.5", "1234.5"])),
+    *(("5 hundred thousand", [], ["5", "500"]), ("**6** and *7*", ["6", "7"], [])),
+    ("€(45.3) million, (4) million, $(17), (18)", ["18", "-17"], ["45.3", "4", "17", "45300000"]),
+    ("$0.75/share, 9/b, 3%/year, 11/12", ["0.75", "3"], ["9", "11", "12"]),
+    *(("6 times 7 x 8", ["6", "7", "8"], []), ("", [], ["0"])),
+    # What groups digits, divides them or raises them makes another number: neither side of it stands alone.
+    *((f"a fee of 5{sign}123 here", [], ["5", "123"]) for sign in (
+        "\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", "**",
+    )),
+    ("a fee of 5 \u2044 123 here", [], ["5"]),
+    # Words that make a number larger, a minus behind it, parts of a thousand: what is not read leaves no number.
+    *((f"worth 5{blank}{word} in all", [], ["5"]) for blank in (" ", "\u00a0", "") for word in (
+        "lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln",
+    )),
+    *((f"a balance of {written}{behind}", [], ["5"]) for behind in ("", " today", ", say", ")", "\n") for written in (
+        "5.00-", "5-", "5\u2212", "EUR 5.00-", "$5-", "minus 5", "Minus 5", "negative 5", "negative $5", "minus\u00a05",
+    )),
+    *((f"a rate of {written} in all", [], ["5"]) for written in (
+        "5\u2030", "5 \u2030", "5\u2031", "5 bps", "5bps", "5 bp", "5 basis points",
+    )),
+    *((f"a value of {written} in all", [], ["2"]) for written in (
+        "\u00a32 bn", "$2 M", "$2 MM", "$2mm", "$2 k", "2 mn", "2 Milliarden", "2 milliards", "2 mil", "2 Tsd.",
+    "2 Mill.",
+    "2 tys.", "2 \u0442\u044b\u0441.", "2 \u043c\u043b\u043d", "2 \u4e07\u5186", "2 \u5104\u5186", "2 miljoner",
+    "2 miljard", "2 mila", "2 milh\u00f5es", "2 milho\u0303es", "2 bilh\u00f5es", "2 millones", "2 milioni",
+    "2 milyon",
+    "2 lac", "2 Cr", "2 permille", "2 per mille", "2 per thousand", "2-million", "2\nmillion", "2 M\u20ac",
+    "2 Mio EUR",
+    "TEUR 2", "\u20acm 2", "USD million 2", "2 and a half", "2 * 10 ** 3", "2 \u22c5 10^3", "2 ^ 3",
+    )),
+    # What only begins like such a word, and a dash that says nothing of the number, leave it.
+    *((f"a value of {written} in all", ["2"], []) for written in (
+        "2 millimetres", "2 milligrams", "2 mm", "2 bins", "2 miles", "$2 T-shirts", "2 biology",
+    )),
+    *((document, ["5"], []) for document in (
+        "5 - as agreed", "5 items", "the total: 5.\n- next", "5 -> 7", "5 bpm", "5\n-", "5 millstones, 6 dozenal",
+    )),
+    # A number below zero grounds itself and never its opposite, whichever dash is written.
+    *(
+        (f"change: {written.format(minus)}", [f"{minus}2"], ["2"])
+        for minus in "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d" for written in ("{}2 %", "{}$2", "${}2", "({}2)")
+    ),
+    # The sides of a plus-minus, and digits that only look apart to a machine, do not stand alone.
+    ("5\u00b11", [], ["5", "1"]), ("5+/-1", [], ["5"]), ("5\u200b0", [], ["5", "0"]),
+])  # fmt: skip
 def test_numbers_in_other_documents(document: str, holds: list[str], not_held: list[str]) -> None:
-    """Signs, scales, separators and neighbours decide which numbers stand in a document."""
+    """Signs, scales, separators, words and neighbours decide which numbers stand in a document."""
     assert [found(Grounded("doc"), each, doc=document) for each in holds] == ["pass"] * len(holds)
     assert [found(Grounded("doc"), each, doc=document) for each in not_held] == ["fail"] * len(not_held)
 
@@ -108,46 +144,10 @@ def test_a_number_right_in_front_of_an_amount_may_belong_to_it(front: str) -> No
             assert found(Grounded("doc"), "10 mg", type=type, doc=f"{other}10 mg tablets") == "pass"
 
 
-@all_rows("sign", ["\u00b4", "`", "\u02bc", "\u066c", "\u2044", "\u2215", " \u2044 ", "**"])
-def test_digits_joined_by_a_sign_are_no_numbers_of_their_own(sign: str) -> None:
-    """What groups digits, divides them or raises them makes another number: neither side of it stands alone."""
-    document = f"a fee of 5{sign}123 here"
-    assert found(Grounded("doc"), "5", doc=document) == "fail"
-    assert sign == " \u2044 " or found(Grounded("doc"), "123", doc=document) == "fail"
-
-
-@all_rows("word", ["lakh", "Lakhs", "crore", "crores", "dozen", "Mio", "Mio.", "Mrd.", "mln", "bln"])
-@all_rows("blank", [" ", "\u00a0", ""])
-def test_a_number_of_lakhs_or_dozens_is_not_found_as_itself(word: str, blank: str) -> None:
-    """Words that make a number larger and that are not read leave no number; a longer word does not count."""
-    assert found(Grounded("doc"), "5", doc=f"worth 5{blank}{word} in all") == "fail"
-    assert found(Grounded("doc"), "5", doc="5 millstones, 6 dozenal") == "pass"
-
-
-@all_rows(
-    "written",
-    ["5.00-", "5-", "5\u2212", "EUR 5.00-", "$5-", "minus 5", "Minus 5", "negative 5", "negative $5", "minus\u00a05"],
-)
-@all_rows("behind", ["", " today", ", say", ")", "\n"])
-def test_a_number_below_zero_does_not_ground_its_opposite(written: str, behind: str) -> None:
-    """A minus behind a number, and a word for it, are not read; the number without it does not stand there."""
-    assert found(Grounded("doc"), "5", doc=f"a balance of {written}{behind}") == "fail"
-
-
-@all_rows("written", ["5\u2030", "5 \u2030", "5\u2031", "5 bps", "5bps", "5 bp", "5 basis points"])
-def test_a_share_of_a_thousand_does_not_ground_a_plain_number(written: str) -> None:
-    """What divides a number by a thousand or ten thousand and is not read leaves no number."""
-    assert found(Grounded("doc"), "5", doc=f"a rate of {written} in all") == "fail"
-
-
-@all_rows("document", ["5 - as agreed", "5 items", "the total: 5.\n- next", "5 -> 7", "5 bpm", "5\n-"])
-def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str) -> None:
-    """Only what makes another number of it counts."""
-    assert found(Grounded("doc"), "5", doc=document) == "pass"
-
-
-@all_rows("document, claimed", [
-    ("Give 0.5 mg once", "5 mg"), ("Give .5 mg once", "5 mg"), ("0,5 mg", "5 mg"), ("at 12.5%", "5%"),
+@all_rows("document, claimed, held", [
+    # Text that is cut out of a longer number, amount or address does not stand in the document.
+    *((document, claimed, False) for document, claimed in (
+        ("Give 0.5 mg once", "5 mg"), ("Give .5 mg once", "5 mg"), ("0,5 mg", "5 mg"), ("at 12.5%", "5%"),
     ("Total 1,234.50 EUR", "234.50 EUR"), ("Total 1,234.50 EUR", ",234.50"), ("Total 12.50", ".50"),
     ("Total 1,234.50", "1,234"), ("Total 1 234 EUR", "234 EUR"), ("Total 1\u202f234 EUR", "1"),
     ("\u20ac1,000", "000"),
@@ -161,15 +161,9 @@ def test_a_dash_or_a_word_that_says_nothing_of_a_number_leaves_it(document: str)
     ("INV-24-17", "INV-24"),
     ("ann@example.com", "ann"), ("ann@example.com", "example.com"), ("www.example.com", "example"), ("AB/17", "AB"),
     *((f"now {minus}5 \u00b0C", "5 \u00b0C") for minus in "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"),
-])  # fmt: skip
-def test_a_part_of_a_number_or_an_address_is_no_text_that_stands_there(document: str, claimed: str) -> None:
-    """Text that is cut out of a longer number, amount or address does not stand in the document."""
-    assert found(Grounded("doc"), claimed, type="text", doc=document) == "fail"
-
-
-@all_rows(
-    "document, claimed",
-    [
+    )),
+    # Text that stands in the document as a whole passes, whatever marks stand around it.
+    *((document, claimed, True) for document, claimed in (
         ("Give 0.5 mg once", "0.5 mg"), ("**5 mg**, twice", "5 mg"), ("Dose: 5 mg.", "5 mg"), ("(5 mg)", "5 mg"),
         ("Total 1 234 EUR", "1 234 EUR"), ("room 12, 3 beds", "12"), ("order #88", "88"), ("+5 \u00b0C", "5 \u00b0C"),
         ("Price:$5", "$5"), ("5 m\u00b2", "5 m\u00b2"), ("10\u2075 cells", "10\u2075 cells"),
@@ -177,49 +171,27 @@ def test_a_part_of_a_number_or_an_address_is_no_text_that_stands_there(document:
         ("5 km/h", "5 km/h"), ("Total/Summe 5", "Summe"), ("Ann/Bob Ltd.", "Ann"),
         ("see https://example.com.", "example.com"),
         ("on 28 November 2026", "28 November"), ("so\u00adft\u200bware", "software"), ("- 5 mg", "5 mg"),
-    ],
-)  # fmt: skip
-def test_whole_numbers_and_names_are_text_that_stands_there(document: str, claimed: str) -> None:
-    """Text that stands in the document as a whole passes, whatever marks stand around it."""
-    assert found(Grounded("doc"), claimed, type="text", doc=document) == "pass"
-
-
-@all_rows("written", [
-    "\u00a32 bn", "$2 M", "$2 MM", "$2mm", "$2 k", "2 mn", "2 Milliarden", "2 milliards", "2 mil", "2 Tsd.",
-    "2 Mill.",
-    "2 tys.", "2 \u0442\u044b\u0441.", "2 \u043c\u043b\u043d", "2 \u4e07\u5186", "2 \u5104\u5186", "2 miljoner",
-    "2 miljard", "2 mila", "2 milh\u00f5es", "2 milho\u0303es", "2 bilh\u00f5es", "2 millones", "2 milioni",
-    "2 milyon",
-    "2 lac", "2 Cr", "2 permille", "2 per mille", "2 per thousand", "2-million", "2\nmillion", "2 M\u20ac",
-    "2 Mio EUR",
-    "TEUR 2", "\u20acm 2", "USD million 2", "2 and a half", "2 * 10 ** 3", "2 \u22c5 10^3", "2 ^ 3",
+    )),
+    # A name passes without regard to case, white space and the kind of quotes; parts of words and other orders fail.
+    *((INVOICE, claimed, True) for claimed in (
+        *("Smith & Sons Ltd.", "smith & sons", "SMITH", "O'Brien Street", "O’Brien", "Jean-Claude", "  net "),
+        *('"Total"', "12"),
+    )),
+    *((INVOICE, claimed, False) for claimed in (
+        *("Smit", "mith", "Sons Smith", "Brien", "Claude", "Jean", "Smith Sons", "otal", "", " ", "...", "&"),
+        *("Error: tool not available", "1234", "x" * 5000, "�", "Smith & Sons Ltd. & Co", "million unit"),
+    )),
+    # Equal characters are the same however they are encoded, and accents belong to their letter.
+    *(("Caf\u00e9 Z\u00fcrich", "cafe\u0301 Z\u00dcRICH", True), ("Cafe\u0301 bar", "Cafe", False)),
+    *(("Ann\u00a0Lee", "Ann Lee", True), ("Ann\nLee", "Ann  Lee", True), ("Smith's car", "Smith", True)),
+    *(("Smithson", "Smith", False), ("東京 タワー", "東京", True), ("東京タワー", "東京", False)),
+    *(("soft\u00adware", "software", True), ("“quoted” name", 'the "quoted"', False)),
+    *(("“quoted” name", '"quoted" name', True), ("a_b", "a", False), ("(Ann)", "Ann", True)),
+    ("STRASSE", "straße", True),
 ])  # fmt: skip
-def test_a_number_with_a_larger_or_smaller_unit_is_not_found_as_itself(written: str) -> None:
-    """Words, stems and letters for thousands, millions and parts leave no number where they are not read."""
-    assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "fail"
-
-
-@all_rows("written", ["2 millimetres", "2 milligrams", "2 mm", "2 bins", "2 miles", "$2 T-shirts", "2 biology"])
-def test_a_longer_word_says_nothing_of_a_number(written: str) -> None:
-    """What only begins like a word for thousands leaves the number."""
-    assert found(Grounded("doc"), "2", doc=f"a value of {written} in all") == "pass"
-
-
-@all_rows("minus", "-\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d")
-@all_rows("written", ["{}2 %", "{}$2", "${}2", "({}2)"])
-def test_every_minus_that_a_value_may_have_counts_in_a_document(minus: str, written: str) -> None:
-    """A number below zero grounds itself and never its opposite, whichever dash is written."""
-    document = f"change: {written.format(minus)}"
-    assert found(Grounded("doc"), "2", doc=document) == "fail"
-    assert found(Grounded("doc"), f"{minus}2", doc=document) == "pass"
-
-
-@all_rows(
-    "document, claimed", [("5\u00b11", "5"), ("5\u00b11", "1"), ("5+/-1", "5"), ("5\u200b0", "5"), ("5\u200b0", "0")]
-)
-def test_what_is_joined_without_being_seen_or_by_plus_or_minus_is_no_number(document: str, claimed: str) -> None:
-    """The sides of a plus-minus, and digits that only look apart to a machine, do not stand alone."""
-    assert found(Grounded("doc"), claimed, doc=document) == "fail"
+def test_texts_and_names_are_found_as_a_whole(document: str, claimed: str, held: bool) -> None:
+    """A text stands in a document where it is all of its words, numbers and names there."""
+    assert found(Grounded("doc"), claimed, type="text", doc=document) == ("pass" if held else "fail")
 
 
 def test_a_document_with_decimal_commas() -> None:
@@ -242,46 +214,6 @@ def test_dates_are_found_by_value(claimed: str, outcome_: str) -> None:
     """A date that stands in the document in another notation passes; one that could be two dates does not."""
     assert found(Grounded("doc", kind="date"), claimed, type="text") == outcome_
     assert found(Grounded("doc", kind="date", order="dmy"), "5/12/2026", type="text") == "pass"
-
-
-@pytest.mark.parametrize(
-    "claimed",
-    [
-        *("Smith & Sons Ltd.", "smith & sons", "SMITH", "O'Brien Street", "O’Brien", "Jean-Claude", "  net "),
-        *('"Total"', "12"),
-    ],
-)
-def test_names_are_found_by_their_words(claimed: str) -> None:
-    """A name passes without regard to case, white space and the kind of quotes."""
-    assert found(Grounded("doc"), claimed, type="text") == "pass"
-
-
-@all_rows(
-    "claimed",
-    [
-        *("Smit", "mith", "Sons Smith", "Brien", "Claude", "Jean", "Smith Sons", "otal", "", " ", "...", "&"),
-        *("Error: tool not available", "1234", "x" * 5000, "�", "Smith & Sons Ltd. & Co", "million unit"),
-    ],
-)
-def test_names_inside_longer_words_are_not_found(claimed: str) -> None:
-    """Parts of words, other orders, nothing at all and made-up names fail."""
-    assert found(Grounded("doc"), claimed, type="text") == "fail"
-
-
-@all_rows(
-    "document, claimed, held",
-    [
-        *(("Caf\u00e9 Z\u00fcrich", "cafe\u0301 Z\u00dcRICH", True), ("Cafe\u0301 bar", "Cafe", False)),
-        *(("Ann\u00a0Lee", "Ann Lee", True), ("Ann\nLee", "Ann  Lee", True), ("Smith's car", "Smith", True)),
-        *(("Smithson", "Smith", False), ("東京 タワー", "東京", True), ("東京タワー", "東京", False)),
-        *(("soft\u00adware", "software", True), ("“quoted” name", 'the "quoted"', False)),
-        *(("“quoted” name", '"quoted" name', True), ("a_b", "a", False), ("(Ann)", "Ann", True)),
-        ("STRASSE", "straße", True),
-    ],
-)
-def test_names_in_other_scripts_and_spellings(document: str, claimed: str, held: bool) -> None:
-    """Equal characters are the same however they are encoded, and accents belong to their letter."""
-    assert found(Grounded("doc"), claimed, type="text", doc=document) == ("pass" if held else "fail")
 
 
 @all_rows(
