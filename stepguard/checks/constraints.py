@@ -31,7 +31,7 @@ from stepguard.documents.names import fold
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
 from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.evaluation import evaluate
-from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expression_parsing import check_grouping, parse_expression
 from stepguard.language.expressions import (
     Call,
     Chain,
@@ -326,6 +326,7 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
 def _parsed(text: str) -> Expression:
     """A relation of the arithmetic core, or of the language of procedures: with fields, sums of lists, dates."""
     try:
+        check_grouping(text)
         return parse_expression(text)
     except ExpressionError as error:
         from stepguard.procedure.notation.parsing import parse_term  # its grammar is read when it is first needed

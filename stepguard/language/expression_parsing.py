@@ -101,6 +101,25 @@ def find_date(text: str) -> re.Match[str] | None:
     return _DATE.search(text) if "-" in text or "/" in text else None
 
 
+def check_grouping(text: str) -> None:
+    """Refuse a whole number with points in it, or with decimals that nobody writes: ``1.000``.
+
+    Raises:
+        ExpressionError: a number in `text` is one.
+    """
+    if ".000" not in text:
+        return
+    plain = _QUOTED.sub(lambda found: " " * len(found[0]), text)
+    if (grouped := _THOUSANDS.search(plain)) is not None:
+        raise ExpressionError(
+            f"{grouped[0]!r} may group thousands: write it without .000, or without points",
+            text=text,
+            position=grouped.start(),
+        )
+
+
+_QUOTED: Final = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')
+_THOUSANDS: Final = lazy_pattern(r"(?<![\w.,])[1-9][0-9]{0,2}(?:\.[0-9]{3})*\.000(?![\w.,]?[0-9])")
 _WORDS: Final = frozenset({"and", "or", "not"})
 _KEYWORDS: Final = RESERVED - FUNCTIONS.keys()
 _CHOICES: Final = frozenset({"if", "else"})

@@ -14,12 +14,12 @@ from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.language.descriptions import governs
+from stepguard.language.expression_parsing import check_grouping
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.hidden_formulas import assigns
 from stepguard.language.terms import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
-from stepguard.procedure.notation.parsing import GROUPED
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import If, Statement, steps_in
 from stepguard.procedure.steps import Input, Step, as_inputs
@@ -276,8 +276,7 @@ class _ImportReader:
             self.names.update(each.name for each in self.inputs)
 
     def _statement(self, at: int, line: str, body: str, indent: int) -> None:
-        if (grouped := GROUPED.search(_STRING.sub("", body))) is not None:
-            raise ProcedureError(f"{grouped[0]!r} may group thousands: write it without .000, or without points")
+        check_grouping(body)
         otherwise = _ELSE.match(body)
         last = self._current()[-1] if self._current() else None
         between = self.broken is not None and self.broken <= indent  # what was refused may be what it belongs to

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.descriptions import contradicts, struck, unclear
-from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expression_parsing import check_grouping, parse_expression
 from stepguard.language.expressions import (
     RESERVED,
     TRUTHS,
@@ -463,6 +463,7 @@ def read_expression(text: str) -> Expression:
     Raises:
         ExpressionError: it is not in the language.
     """
+    check_grouping(text)
     try:
         return parse_expression(text)
     except ExpressionError:

@@ -9,9 +9,9 @@ import pytest
 from tables import all_rows
 
 from stepguard import Guard, Input, Procedure, Step
-from stepguard.checks import Range
+from stepguard.checks import Holds, Range
 from stepguard.cli import main
-from stepguard.errors import ProcedureError, UsageError
+from stepguard.errors import ExpressionError, ProcedureError, UsageError
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import to_exact
 from stepguard.procedure.steps import UnclearWords
@@ -196,6 +196,19 @@ def test_words_beside_an_expression_are_held_to_the_same_wherever_a_step_comes_f
     with pytest.raises(ProcedureError, match="t") as refused:
         Procedure.load(file)
     assert refused.value.line == 1
+
+
+@all_rows("formula", ["x * 1.000", "x + 25.000.000", "max(x, 100.000)"])
+def test_points_that_may_group_are_refused_wherever_a_formula_stands(formula: str, tmp_path: Path) -> None:
+    """In Python, in YAML and in a relation of a check, as in the text of a procedure."""
+    with pytest.raises(ExpressionError, match="may group thousands"):
+        Step("t", formula)
+    with pytest.raises(ExpressionError, match="may group thousands"):
+        Holds(f"t == {formula}")
+    file = tmp_path / "one.yaml"
+    file.write_text(json.dumps({"inputs": ["x"], "steps": [{"id": "t", "expression": formula}]}), "utf-8")
+    with pytest.raises(ProcedureError, match="may group thousands"):
+        Procedure.load(file)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expression_parsing import MAX_LENGTH, check_percent_signs, find_date
+from stepguard.language.expression_parsing import MAX_LENGTH, check_grouping, check_percent_signs, find_date
 from stepguard.language.expressions import Expression
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.notation.layout import Layout
@@ -31,9 +31,6 @@ _ISO: Final = re.compile(r"(?<![\w.])[0-9]{4}-[0-9]{2}-[0-9]{2}(?![\w.-])")
 # 2·5 in print is two and a half, or ten: neither is guessed.
 _POINT: Final = re.compile("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 
-
-GROUPED: Final = re.compile(r"(?<![\w.,])[1-9][0-9]{0,2}(?:\.[0-9]{3})*\.000(?![\w.,]?[0-9])")
-"""A whole number with points in it, or decimals that nobody writes."""
 _MARKS: Final = re.compile(r"[%\t]|##|\.000")
 
 
@@ -114,14 +111,11 @@ def check_lines(body: str) -> None:
             raise ProcedureError(
                 f"{point[0]!r} between digits could be a decimal point: write a point, or * for a product", line=at
             )
-        if (grouped := GROUPED.search(plain)) is not None:
-            raise ProcedureError(
-                f"{grouped[0]!r} may group thousands: write it without .000, or without points", line=at
-            )
         if dated and (date := find_date(_ISO.sub("", plain))) is not None:
             raise ProcedureError(f"{date[0]} looks like a date: write one as 2026-01-31", line=at)
-        if "%" in plain:
-            try:
+        try:
+            check_grouping(plain)
+            if "%" in plain:
                 check_percent_signs(plain)
-            except ExpressionError as error:
-                raise ProcedureError(str(error), line=at) from None
+        except ExpressionError as error:
+            raise ProcedureError(str(error), line=at) from None
