@@ -52,7 +52,8 @@ class WholeNumbers(StandIn):
             return (*_sum_in_thousands(unknown[0], values), *unknown[1:])
         if unknown or self.rounding is None or self.rounding.id in values:
             return unknown
-        return (Step(self.rounding.id, Number(self._with_point(values)), type=self.rounding.type),)
+        kind = self.rounding.type
+        return (Step(self.rounding.id, Number(self._with_point(values), percent=kind.kind == "percent"), type=kind),)
 
     def restore(self, values: Mapping[str, Value]) -> Value:
         """See `StandIn.restore`."""

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import get_args
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tables import all_rows
 
@@ -146,6 +146,7 @@ FORMULAS = st.sampled_from([
 KINDS = st.sampled_from(["number", "decimal(2)", "decimal(0, floor)", "percent(1)"])
 
 
+@example("x * y", "percent(1)", "whole_numbers", Decimal("1.01"), Decimal("1.01"), 0)  # more than 100%
 @given(formula=FORMULAS, kind=KINDS, way=st.sampled_from(get_args(Way)), x=NUMBERS, y=NUMBERS, z=NUMBERS)
 def test_every_stand_in_keeps_the_value(formula: str, kind: str, way: Way, x: Value, y: Value, z: Value) -> None:
     """Carried out rightly, a stand-in gives exactly what the step gives; no operation in a split is rounded as well."""

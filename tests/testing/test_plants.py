@@ -98,7 +98,7 @@ def test_a_planted_failure_is_found_as_what_it_is(kind: DeviationKind, step: str
     result = run(Plant(step, kind), segment=segment)
     (deviation,) = found(result)
     whole = kind in WHOLE or (kind == "self_correction" and step in ("words", "choice"))
-    places = {"extra_step": f"{step}_extra", "premature_answer": "final_answer"}
+    places = {"extra_step": "extra1", "premature_answer": "final_answer"}
     assert (deviation.kind, deviation.step) == (kind, None if whole else places.get(kind, step))
     (attempt,) = [attempt for attempt in result.attempts if attempt.deviations]
     assert step in [str(occurrence) for occurrence in attempt.steps]
