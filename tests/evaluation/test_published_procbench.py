@@ -109,14 +109,14 @@ def test_slips_are_found(family: FixedFamily) -> None:
 @pytest.mark.parametrize(
     ("number", "step", "value", "form"),
     [
-        (1, "change_1", "b", True),
-        (1, "change_1", "x", False),
+        (1, "sorted_1", "02b 05e", True),
+        (1, "sorted_1", "24x", False),
         (2, "piece_1", "kk", True),
         (2, "piece_1", "k4", False),
         (16, "change_1", {"where": "end", "letter": "q"}, True),
         (16, "change_1", {"where": "end", "letter": "q z"}, False),
-        (19, "change_1", "2c", True),
-        (19, "change_1", "2b", False),
+        (19, "change_1", "02c", True),
+        (19, "change_1", "02b", False),
         (22, "place_1", 4, True),
         (22, "place_1", 5, False),
     ],
@@ -152,13 +152,6 @@ def test_replies_are_scored_as_the_authors_do(folder: Path, reply: str, match: f
     assert (
         backend.requests[0].messages[-1].content.startswith("Instructions of 1.\n\nString: ecab\n\nReply with one JSON")
     )
-
-
-def test_a_list_that_is_too_long_is_no_state(folder: Path) -> None:
-    """A count for a string that is not there is not passed over."""
-    task = published_named("procbench(number=4)", folder).task(0)
-    longer = {**task.truth, "counts_2": (*task.truth["counts_2"], 0)}  # type: ignore[misc]
-    assert published_of(task).score(longer) == {"sequential match": 0.0, "prefix accuracy": 0.5}
 
 
 def test_all_tasks_are_one_family(tmp_path: Path) -> None:
@@ -200,9 +193,9 @@ def test_what_is_kept_by_code_follows_what_was_claimed(folder: Path) -> None:
 
 def test_a_run_that_stops_is_scored_by_its_prefix(folder: Path) -> None:
     """What was accepted before a run abstained counts."""
-    task = published_named("procbench(number=1)", folder).task(0)
+    task = published_named("procbench(number=17)", folder).task(0)
     reached = {name: task.truth[name] for name in ("change_1", "row_1")}
-    assert published_of(task).score(reached) == {"sequential match": 0.0, "prefix accuracy": pytest.approx(1 / 3)}
+    assert published_of(task).score(reached) == {"sequential match": 0.0, "prefix accuracy": 0.5}
 
 
 def test_every_prefix_of_right_steps_is_a_prefix_of_the_states(family: FixedFamily) -> None:

@@ -8,60 +8,46 @@ from collections.abc import Callable, Sequence
 
 from stepguard.evaluation.published.proc_steps import (
     INTEGER,
-    INTEGERS,
     Cut,
     CutStep,
     State,
     Values,
     anything,
-    field_of,
-    fields_of,
     listed_behind,
     spaced,
     value_after,
 )
-from stepguard.language.records import Record
+from stepguard.language.value_types import TEXT
 from stepguard.language.values import Value
 
 
 def counting(question: str, count: int) -> Cut:
+    """For each part, in which strings it stands; code adds up how often."""
     strings, parts = listed_behind(question, "Strings"), listed_behind(question, "Substrings")
+    inputs = {"strings": "; ".join(f"s{at}: {spaced(string)}" for at, string in enumerate(strings, 1))}
 
-    def rule(at: int) -> Callable[[Values], Value]:
-        return lambda values: tuple(string.count(parts[at]) for string in strings)
-
-    def counted(at: int) -> Callable[[Values], str]:
-        return lambda values: ", ".join(f"{string} {string.count(parts[at])}" for string in strings)
-
-    steps = tuple(
-        CutStep(
-            f"counts_{at + 1}",
-            INTEGERS,
-            "How often does the part occur in each of the strings?",
-            ("strings", f"part_{at + 1}"),
-            rule(at),
-            lambda value, values: (
-                isinstance(value, tuple)
-                and len(value) == len(strings)
-                and all(isinstance(each, int) and each >= 0 for each in value)
-            ),
-            work=counted(at),
+    def step(at: int, part: str) -> CutStep:
+        inputs[f"part_{at}"] = spaced(part)
+        found = [f"s{number}" for number, string in enumerate(strings, 1) for _ in range(string.count(part))]
+        return CutStep(
+            f"found_{at}",
+            TEXT,
+            "In which strings does the part stand? - where in none.",
+            ("strings", f"part_{at}"),
+            lambda values: " ".join(found) or "-",
+            lambda value, values: set(str(value).split()) <= {"-", *(f"s{at}" for at in range(1, len(strings) + 1))},
         )
-        for at in range(len(parts))
-    )
 
     def states(values: Sequence[Value]) -> list[State]:
         totals = [0] * len(strings)
         sums: list[State] = []
-        for counts in values:
-            numbers = [int(str(each)) for each in counts] if isinstance(counts, tuple) else []
-            alike = len(numbers) == len(strings)
-            totals = [a + b for a, b in zip(totals, numbers, strict=False)] if alike else numbers
+        for value in values:
+            found = str(value).split()
+            totals = [total + found.count(f"s{at}") for at, total in enumerate(totals, 1)]
             sums.append(totals)
         return sums
 
-    inputs = {"strings": ", ".join(strings), **{f"part_{at + 1}": part for at, part in enumerate(parts)}}
-    return Cut(inputs, steps, states)
+    return Cut(inputs, tuple(step(at, part) for at, part in enumerate(parts, 1)), states)
 
 
 def products(question: str, count: int) -> Cut:
@@ -83,10 +69,10 @@ def products(question: str, count: int) -> Cut:
 
     def letters_counted(text: str) -> Callable[[Values], str]:
         found = [each for each in text if each.isalpha()]
-        return lambda _: ", ".join(f"{at} {each}" for at, each in enumerate(found, 1))
+        return lambda _: " ".join(f"{at:02}{each}" for at, each in enumerate(found, 1))
 
     def digits_joined(text: str) -> Callable[[Values], str]:
-        return lambda _: ", ".join(each for each in text if each.isdigit()) or "none"
+        return lambda _: " ".join(each for each in text if each.isdigit()) or "none"
 
     for at, text in enumerate(strings, 1):
         inputs[f"string_{at}"] = spaced(text)
@@ -184,37 +170,27 @@ def moving(question: str, count: int) -> Cut:
 
 
 def stepping(question: str, count: int) -> Cut:
+    """Code counts the moves down."""
     text = value_after(question, "String")
     match = re.search(r"\['(\w)', '(\d+)'\]", question)
     if match is None:
         raise ValueError("the question has no command")
     letter, left = match[1], int(match[2])
-    kind = fields_of("character", left=INTEGER)
-
-    def was(values: Values, at: int) -> tuple[str, int]:
-        value = values[f"found_{at}"] if at else None
-        return (str(value["character"]), int(str(value["left"]))) if isinstance(value, Record) else (letter, left)
-
-    def rule(values: Values, at: int) -> Value:
-        now, rest = was(values, at)
-        return Record({"character": text[(text.index(now) + 1) % len(text)], "left": rest - 1})
-
-    def form(value: Value, values: Values, at: int) -> bool:
-        return field_of(value, "character") in list(text) and field_of(value, "left") == was(values, at)[1] - 1
 
     def step(at: int) -> CutStep:
+        before = f"found_{at}" if at else "start"
         return CutStep(
             f"found_{at + 1}",
-            kind,
-            "Which character follows in the string (behind its last one comes its first), and how many moves are left?",
-            ("string", f"found_{at}" if at else "start"),
-            lambda values: rule(values, at),
-            lambda value, values: form(value, values, at),
+            TEXT,
+            "Which character stands behind that one in the string?",
+            ("string", before),
+            lambda values: text[(text.index(str(values[before])) + 1) % len(text)],
+            lambda value, values: value in list(text),
         )
 
     def states(values: Sequence[Value]) -> list[State]:
-        pairs = [[str(field_of(value, "character")), str(field_of(value, "left"))] for value in values]
+        pairs = [[str(value), str(left - at)] for at, value in enumerate(values, 1)]
         return [*pairs[:-1], pairs[-1][0]] if len(pairs) == left else list(pairs)
 
-    inputs = {"string": spaced(text), "start": f"character {letter}, {left} moves left"}
+    inputs = {"string": spaced(text + text[0]), "start": letter}
     return Cut(inputs, tuple(map(step, range(left))), states)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
+from string import ascii_lowercase
 
 from stepguard.evaluation.published.proc_steps import (
     Cut,
@@ -75,7 +76,7 @@ def splitting(question: str, count: int) -> Cut:
     inputs = {"row": numbered_letters(row)}
     asked: list[Piece] = []
     for at, position in enumerate(positions, 1):
-        inputs[f"cut_{at}"] = f"place {position}"
+        inputs[f"cut_{at}"] = f"{position:02}"
         asked.append((("row", f"cut_{at}"), "", placed[position]))
 
     def states(values: Sequence[Value]) -> list[State]:
@@ -83,7 +84,7 @@ def splitting(question: str, count: int) -> Cut:
         bounds = [[0, *sorted(cuts[:at]), len(row)] for at in range(1, len(cuts) + 1)]
         return [[row[low:high] for low, high in pairwise(each)] for each in bounds]
 
-    instruction = "Before which letter is the row cut? Give it with its place."
+    instruction = "Which letter stands at that place? Give place and letter."
     return _pieces(inputs, instruction, asked, lambda value, values: value in placed, states)
 
 
@@ -98,46 +99,53 @@ def strings_by_index(question: str, count: int) -> Cut:
 
 
 def replacing(question: str, count: int) -> Cut:
-    pairs = dict(re.findall(r"\((\w), (\w)\)", question))
     text = value_after(question, "String")
-    inputs = {"pairs": "; ".join(f"{one} becomes {two}" for one, two in pairs.items())}
-    asked: list[Piece] = []
-    for at, letter in enumerate(text, 1):
-        inputs[f"character_{at}"] = letter
-        work = f"{letter} becomes {pairs[letter]}" if letter in pairs else f"{letter} stays"
-        asked.append((("pairs", f"character_{at}"), work, pairs.get(letter, letter)))
+    pairs = {**{each: each for each in text}, **dict(re.findall(r"\((\w), (\w)\)", question))}
+    inputs = {"pairs": _table(pairs)}
 
-    def states(values: Sequence[Value]) -> list[State]:
-        done = list(map(close, values))
+    def states(done: Sequence[str]) -> list[State]:
         return ["".join(done[: at + 1]) + text[at + 1 :] for at in range(len(done))]
 
-    instruction = "What does the character become? It stays where no pair begins with it."
-    return _pieces(inputs, instruction, asked, lambda value, values: len(close(value)) == 1, states)
+    return _looked_up(inputs, text, pairs, states)
 
 
 def rewriting(question: str, count: int) -> Cut:
-    """Every letter from the left is looked up; the authors leave out those that stay."""
+    """Every letter from the left is looked up in rules for all letters; the authors leave out those that stay."""
     rules: dict[str, str] = dict(re.findall(r"(\w) -> (\w+)", question))
     row = value_after(question, "characters")
     if set(rules) & set("".join(rules.values())):
         raise ValueError("a rule writes letters that have rules themselves")
-    inputs = {"rules": "; ".join(f"{one} becomes {spaced(two)}" for one, two in rules.items())}
-    asked: list[Piece] = []
-    for at, letter in enumerate(row, 1):
-        inputs[f"letter_{at}"] = letter
-        becomes = spaced(rules.get(letter, letter))
-        work = f"{letter} becomes {becomes}" if letter in rules else f"{letter} stays"
-        asked.append((("rules", f"letter_{at}"), work, becomes))
+    rules = {each: rules.get(each, each) for each in ascii_lowercase}
+    inputs = {"rules": _table(rules)}
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(done: Sequence[str]) -> list[State]:
         rows = [row]
-        for at in range(1, len(values) + 1):
-            whole = "".join(map(close, values[:at])) + row[at:]
+        for at in range(1, len(done) + 1):
+            whole = "".join(done[:at]) + row[at:]
             rows += [whole] if whole != rows[-1] else []
         return list(rows[1:])
 
-    instruction = "What does the letter become? It stays where it has no rule."
-    return _pieces(inputs, instruction, asked, lambda value, values: len(close(value)) in (1, 2), states)
+    return _looked_up(inputs, row, rules, states)
+
+
+def _table(rules: Mapping[str, str]) -> str:
+    return "; ".join(f"{one} -> {two}" for one, two in rules.items())
+
+
+def _looked_up(
+    inputs: dict[str, str], row: str, table: Mapping[str, str], states: Callable[[Sequence[str]], list[State]]
+) -> Cut:
+    """A letter a step: what the table makes of it."""
+    asked: list[Piece] = []
+    (name,) = inputs
+    for at, letter in enumerate(row, 1):
+        inputs[f"letter_{at}"] = letter
+        asked.append(((name, f"letter_{at}"), f"{letter} -> {table[letter]}", table[letter]))
+
+    def form(value: Value, values: Values) -> bool:
+        return len(str(value)) in (1, *map(len, table.values()))
+
+    return _pieces(inputs, "What becomes of the letter?", asked, form, lambda values: states([*map(str, values)]))
 
 
 def runs(question: str, count: int) -> Cut:
@@ -147,7 +155,7 @@ def runs(question: str, count: int) -> Cut:
     for at, match in enumerate(re.finditer(r"(.)\1*", text), 1):
         run = match[0]
         inputs[f"run_{at}"] = spaced(run)
-        counted = " ".join(str(number) for number in range(1, len(run) + 1))
+        counted = " ".join(f"{each}{number}" for number, each in enumerate(run, 1))
         asked.append(((f"run_{at}",), counted, f"{run[0]}_{len(run)}"))
 
     def states(values: Sequence[Value]) -> list[State]:
@@ -179,40 +187,38 @@ def pairing(question: str, count: int) -> Cut:
 def comparing(question: str, count: int) -> Cut:
     target, candidates = value_after(question, "Target"), listed_behind(question, "Candidate")
     candidates = candidates[: candidates.index(target) + 1] if target in candidates else candidates
-    inputs: dict[str, str] = {}
+    inputs = {"target": spaced(target)}
     asked: list[Piece] = []
     for at, candidate in enumerate(candidates, 1):
-        pairs = _pairs(target, candidate)
-        inputs[f"pairs_{at}"] = ", ".join(pairs)
-        asked.append(((f"pairs_{at}",), "", next(pair for pair in pairs if pair[0] != pair[-1])))
-
-    def prefix(at: int, value: Value) -> str:
-        """The letters before a pair."""
-        pairs = _pairs(target, candidates[at])
-        return target[: pairs.index(str(value))] if str(value) in pairs else target
+        inputs[f"candidate_{at}"] = spaced(candidate)
+        shared = "".join(
+            one for one, _ in takewhile(lambda pair: pair[0] == pair[1], zip(target, candidate, strict=True))
+        )
+        asked.append((("target", f"candidate_{at}"), "", spaced(shared)))
 
     def states(values: Sequence[Value]) -> list[State]:
-        prefixes: list[State] = [prefix(at, value) for at, value in enumerate(values)]
+        prefixes: list[State] = list(map(close, values))
         return [*prefixes[:-1], prefixes] if len(values) == len(candidates) else prefixes
 
     def form(value: Value, values: Values) -> bool:
-        return any(str(value) in _pairs(target, candidate) for candidate in candidates)
+        return target.startswith(close(value))
 
-    return _pieces(inputs, "Which is the first pair of two different characters?", asked, form, states)
-
-
-def _pairs(target: str, candidate: str) -> list[str]:
-    """The letters of both by pairs, and at the end a pair that differs."""
-    return [f"{one} {two}" for one, two in zip(f"{target}1", f"{candidate}2", strict=False)]
+    instruction = "With which letters do both begin alike, up to where they differ?"
+    return _pieces(inputs, instruction, asked, form, states)
 
 
 def decoding(question: str, count: int) -> Cut:
+    """What is repeated is counted down, so that it ends at 1."""
     parts = re.findall(r"(\w)x(\d+)", question)
     inputs: dict[str, str] = {}
     asked: list[Piece] = []
     for at, (letter, times) in enumerate(parts, 1):
-        inputs[f"code_{at}"] = f"{letter}x{times}"
-        counted = " ".join(f"{number}:{letter}" for number in range(1, int(times) + 1))
-        asked.append(((f"code_{at}",), counted, spaced(letter * int(times))))
-    instruction = "Write the character so many times as the number behind x says, with blanks between."
-    return _pieces(inputs, instruction, asked, lambda value, values: len(set(close(value))) == 1)
+        inputs[f"code_{at}"] = f"{letter} x {times}"
+        asked.append(((f"code_{at}",), "", " ".join(f"{number}:{letter}" for number in range(int(times), 0, -1))))
+
+    def states(values: Sequence[Value]) -> list[State]:
+        pieces = ["".join(each.partition(":")[2] for each in str(value).split()) for value in values]
+        return ["".join(pieces[: at + 1]) for at in range(len(pieces))]
+
+    instruction = "Write the character so many times, counting down to 1."
+    return _pieces(inputs, instruction, asked, lambda value, values: ":" in str(value), states)

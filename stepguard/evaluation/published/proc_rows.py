@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from stepguard.evaluation.published.proc_steps import (
@@ -12,6 +13,7 @@ from stepguard.evaluation.published.proc_steps import (
     CutStep,
     Keeper,
     State,
+    Values,
     close,
     field_of,
     fields_of,
@@ -89,32 +91,57 @@ class RowTask:
 
 
 def sorting(question: str, count: int) -> Cut:
-    """Every place from the left gets the first letter of what is left; the authors leave out where nothing moves."""
+    """Short parts are put in order, then two at a time; code swaps every place with where the next letter stands."""
     row = value_after(question, "String")
+    inputs: dict[str, str] = {}
+    steps: list[CutStep] = []
 
-    def after(left: str, first: Value, at: int) -> str:
-        place = left.find(str(first))
-        return left[1:place] + left[0] + left[place + 1 :] if place > 0 else left[1:]
+    def add(*reads: str) -> str:
+        def letters(values: Values) -> set[str]:
+            return {each for read in reads for each in str(values[read]).split()}
 
-    task = RowTask(
-        "Which of the letters left is the first one in the alphabet?",
-        TEXT,
-        lambda left, at: min(left, default="-"),
-        after,
-        lambda left, first, at: str(first) in list(left),
-        lambda left, at: f"in alphabetical order {', '.join(sorted(set(left)))}",
-    )
-    cut = task.cut(row, [], len(row) - 1)
+        steps.append(
+            CutStep(
+                name := f"sorted_{len(steps) + 1}",
+                TEXT,
+                "Put them in ascending order, and leave out what comes again.",
+                reads,
+                lambda values: " ".join(sorted(letters(values))),
+                lambda value, values: {*str(value).split()} <= letters(values),
+            )
+        )
+        return name
+
+    parts: list[str] = []
+    size = -(-len(row) // -(-len(row) // _SORTED))
+    for at, low in enumerate(range(0, len(row), size), 1):
+        inputs[f"part_{at}"] = _in_alphabet(row[low : low + size])
+        parts.append(add(f"part_{at}"))
+    while len(parts) > 1:
+        pairs = list(zip(parts[::2], parts[1::2], strict=False))
+        parts = [*(add(*pair) for pair in pairs), *parts[2 * len(pairs) :]]
 
     def states(values: Sequence[Value]) -> list[State]:
-        rows: list[State] = [row]
-        front = ""
-        for first, left in zip(values[::2], values[1::2], strict=False):
-            front += str(first)
-            rows += [front + close(left)] if front + close(left) != rows[-1] else []
-        return rows[1:]
+        now, rows = row, [row]
+        found = str(values[-1]).split() if len(values) == len(steps) else []
+        in_order = [each for one in found for each in row if each == one[-1]]
+        for place, letter in enumerate(in_order[: len(row)]):
+            other = now.find(letter, place)
+            if other > place:
+                now = now[:place] + letter + now[place + 1 : other] + now[place] + now[other + 1 :]
+                rows.append(now)
+        return list(rows[1:])
 
-    return Cut(cut.inputs, cut.steps, states)
+    return Cut(inputs, tuple(steps), states)
+
+
+_SORTED: Final = 7
+"""The most letters that are put in order at once."""
+
+
+def _in_alphabet(row: str) -> str:
+    """Letters with their numbers in the alphabet, which models put in order more surely than letters."""
+    return " ".join(f"{ascii_lowercase.index(each) + 1:02}{each}" for each in row)
 
 
 def merging(question: str, count: int) -> Cut:
@@ -206,15 +233,15 @@ def rotating(question: str, count: int) -> Cut:
     def change(row: str, at: int) -> Value:
         low, high = pairs[at]
         part = row[low:high]
-        return Record({"part": numbered_letters(part, low), "turned": spaced(part[-1:] + part[:-1])})
+        return Record({"part": numbered_letters(part, low), "last": part[-1:], "others": spaced(part[:-1])})
 
     def after(row: str, change: Value, at: int) -> str:
         low, high = pairs[at]
-        return row[:low] + close(field_of(change, "turned")) + row[high:]
+        return row[:low] + str(field_of(change, "last")) + close(field_of(change, "others")) + row[high:]
 
     task = RowTask(
-        "Which letters stand at those places, and in which order when the last of them goes to their front?",
-        fields_of("part", "turned"),
+        "Which letters stand at those places, which is the last of them, and which are the others?",
+        fields_of("part", "last", "others"),
         change,
         after,
         lambda row, change, at: sorted(after(row, change, at)) == sorted(row),
@@ -229,7 +256,7 @@ def removing(question: str, count: int) -> Cut:
 
     def change(row: str, at: int) -> Value:
         place = row.find(letters[at])
-        return f"{place}{letters[at]}" if place >= 0 else "-"
+        return f"{place:02}{letters[at]}" if place >= 0 else "-"
 
     def after(row: str, change: Value, at: int) -> str:
         return unnumbered(" ".join(each for each in numbered_letters(row).split() if each != str(change)))
@@ -246,12 +273,21 @@ def removing(question: str, count: int) -> Cut:
 
 
 def _listed(row: str) -> str:
-    """Pieces, which a stroke divides, with the places of their letters."""
-    return "; ".join(f"piece {at}: {numbered_letters(piece)}" for at, piece in enumerate(row.split("|")))
+    """Pieces, which a stroke divides, with the numbers of the piece and the place in front of each letter."""
+    pieces = [
+        [f"{_piece(at)}{place:02}{letter}" for place, letter in enumerate(piece)]
+        for at, piece in enumerate(row.split("|"))
+    ]
+    return " | ".join(map(" ".join, pieces))
+
+
+def _piece(number: int) -> str:
+    """A capital for the number of a piece, which is not taken for a place."""
+    return ascii_uppercase[number]
 
 
 def _divided(value: Value) -> str:
-    return "|".join(unnumbered(piece.partition(": ")[2]) for piece in str(value).split("; "))
+    return "|".join("".join(each[-1] for each in piece.split()) for piece in str(value).split(" | "))
 
 
 def splitting_parts(question: str, count: int) -> Cut:
@@ -259,8 +295,8 @@ def splitting_parts(question: str, count: int) -> Cut:
 
     def placed(row: str, at: int) -> list[str]:
         """The letters of the piece that is cut."""
-        pieces = row.split("|")
-        return numbered_letters(pieces[pairs[at][0]]).split() if pairs[at][0] < len(pieces) else []
+        which, pieces = pairs[at][0], _listed(row).split(" | ")
+        return pieces[which].split() if which < len(pieces) else []
 
     def change(row: str, at: int) -> Value:
         return next(iter(placed(row, at)[pairs[at][1] :]), "-")
@@ -274,13 +310,13 @@ def splitting_parts(question: str, count: int) -> Cut:
         return "|".join(pieces)
 
     task = RowTask(
-        "Before which letter of that piece is it cut? Give it with its place.",
+        "Which letter stands at that place? Give place and letter.",
         TEXT,
         change,
         after,
         lambda row, change, at: change in placed(row, at),
         shown=(_listed, _divided),
     )
-    actions = [f"piece {which}, place {place}" for which, place in pairs]
+    actions = [f"{_piece(which)}{place:02}" for which, place in pairs]
     cut = task.cut(value_after(question, "String"), actions, len(pairs))
     return Cut(cut.inputs, cut.steps, lambda values: [str(state).split("|") for state in cut.states(values)])

@@ -20,7 +20,6 @@ State = object
 """A state as the file has it: a text, a number or a list of them."""
 
 INTEGER: Final = ValueType(kind="integer")
-INTEGERS: Final = ValueType(kind="list", items=INTEGER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,14 +142,14 @@ def field_of(value: Value, name: str) -> Value:
 
 
 def numbered_letters(row: str, first: int = 0) -> str:
-    """Letters with their places."""
-    return " ".join(f"{at}{letter}" for at, letter in enumerate(row, first)) or "-"
+    """Letters with their places, all of two digits: asked for place 4, a model takes 24 for it."""
+    return " ".join(f"{at:02}{letter}" for at, letter in enumerate(row, first)) or "-"
 
 
 def places_said(low: int, high: int) -> str:
-    return f"places {', '.join(map(str, range(low, high)))}"
+    return f"places {', '.join(f'{at:02}' for at in range(low, high))}"
 
 
 def unnumbered(value: Value) -> str:
     """The letters of a row without their places."""
-    return "".join(each.lstrip("0123456789") for each in str(value).split() if each != "-")
+    return "".join(each[2:] for each in str(value).split() if each != "-")

@@ -52,26 +52,26 @@ CUTS: Final[Mapping[str, Callable[[str, int], Cut]]] = {
 """How the questions of each task are cut, given also how many states there are."""
 
 EXAMPLES: Final[Mapping[str, tuple[str, int]]] = {
-    "task01": ("String: dacb", 2),
+    "task01": ("String: dkacakqawtkb", 6),
     "task02": ("Strings: [k3mza, qwe7r, tt9yu]\nSets of Numbers: [(1, 2, 2), (0, 1, 3)]\n", 2),
-    "task03": ("Strings:\n['a4b07', 'kq']", 3),
-    "task04": ("Strings: [abab, cab, dd]\nSubstrings: [ab, d]\n", 2),
+    "task03": ("Strings:\n['k4mz07q', 'aqwte']", 3),
+    "task04": ("Strings: [kmqmz, qwert, akmt]\nSubstrings: [km, aq, we, zz]\n", 4),
     "task05": ("Strings: [k3m, qwe7, tt9yu]\nIndices: [2, 0]\n", 2),
-    "task06": ("Pairs:\n(k, 3)\n(7, w)\nString:\nkb7", 3),
-    "task07": ("String:\n0000011", 2),
+    "task06": ("Pairs:\n(k, 3)\n(a, q)\n(7, w)\nString:\nk7a", 3),
+    "task07": ("String:\n00000001111", 2),
     "task08": ("String:\nkmzaqwe\nPositions:\n4, 2, 5", 3),
     "task09": ("String:\nkmzaqwe\nIndices:\n(0, 4), (0, 2), (2, 1)", 3),
-    "task10": ("Rules:\nk, m -> z\nz, a -> q\nInitial state:\nb, k, m, a, c", 2),
-    "task11": ("characters: kba\nrules:\nk -> mz\na -> qw", 2),
+    "task10": ("Rules:\nk, m -> z\nz, a -> q\nInitial state:\nb, k, m, a, c, t, m", 2),
+    "task11": ("characters: kbab\nrules:\nk -> mz\nt -> ss\na -> qw", 2),
     "task12": ("Sequence 1: 4, 7\nSequence 2: k, m, z\nN: 4", 4),
-    "task13": ("Target: kmza\nCandidate: kmqq, kzma, kmza", 3),
-    "task15": ("Sentence: 1x3 0x7\n", 2),
+    "task13": ("Target: kmzaqwt\nCandidate: kmzaqtb, kmttat, kmzaqwt", 3),
+    "task15": ("Sentence: 1x4 0x8\n", 2),
     "task16": ("Initial string: 472\nActions: pop_left, push_right(9), push_left(5), pop_right", 4),
-    "task17": ("String:\nkmzaq\nIndices:\n(1, 4), (0, 2)", 2),
+    "task17": ("String:\nkmzaqwt\nIndices:\n(2, 6), (0, 2)", 2),
     "task19": ("String: kmzkaq\nSteps: \n1. k\n2. q", 2),
     "task21": ("N = 5\nOperations: [Add 7, Multiply 3]\n", 2),
     "task22": ("Initial array:\n-x-----\nOperations: [\n (left, 3),\n (right, 4),\n (left, 1)\n]\n", 3),
-    "task23": ("String: k3mz\nCommand: ['3', '3']\n", 3),
+    "task23": ("String: k3mzaq\nCommand: ['m', '2']\n", 2),
 }
 """A small question of our own for each task, and how many states it has: what demonstrations are made of."""
 
