@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise, takewhile
-from string import ascii_lowercase
+from string import ascii_lowercase, ascii_uppercase
 
 from stepguard.evaluation.published.proc_steps import (
     Cut,
@@ -57,7 +57,7 @@ def substrings(question: str, count: int) -> Cut:
     inputs: dict[str, str] = {}
     asked: list[Piece] = []
     for at, (which, first, size) in enumerate(sets, 1):
-        placed = [f"{place}:{each}" for place, each in enumerate(strings[which])]
+        placed = [f"{place:02}:{each}" for place, each in enumerate(strings[which])]
         inputs[f"string_{which}"] = " ".join(placed)
         inputs[f"part_{at}"] = places_said(first, first + size)
         piece = spaced(strings[which][first : first + size])
@@ -101,7 +101,7 @@ def strings_by_index(question: str, count: int) -> Cut:
 def replacing(question: str, count: int) -> Cut:
     text = value_after(question, "String")
     pairs = {**{each: each for each in text}, **dict(re.findall(r"\((\w), (\w)\)", question))}
-    inputs = {"pairs": _table(pairs)}
+    inputs = {"pairs": "; ".join(f"{one} is {two}" for one, two in pairs.items())}
 
     def states(done: Sequence[str]) -> list[State]:
         return ["".join(done[: at + 1]) + text[at + 1 :] for at in range(len(done))]
@@ -115,8 +115,9 @@ def rewriting(question: str, count: int) -> Cut:
     row = value_after(question, "characters")
     if set(rules) & set("".join(rules.values())):
         raise ValueError("a rule writes letters that have rules themselves")
-    rules = {each: rules.get(each, each) for each in ascii_lowercase}
-    inputs = {"rules": _table(rules)}
+    rules = {each.upper(): rules.get(each, each) for each in ascii_lowercase}  # what has a rule looks like nothing else
+    rules = {one: spaced(two) for one, two in rules.items()}
+    inputs = {"rules": "; ".join(f"{one} is {two}" for one, two in rules.items())}
 
     def states(done: Sequence[str]) -> list[State]:
         rows = [row]
@@ -125,11 +126,7 @@ def rewriting(question: str, count: int) -> Cut:
             rows += [whole] if whole != rows[-1] else []
         return list(rows[1:])
 
-    return _looked_up(inputs, row, rules, states)
-
-
-def _table(rules: Mapping[str, str]) -> str:
-    return "; ".join(f"{one} -> {two}" for one, two in rules.items())
+    return _looked_up(inputs, row.upper(), rules, states)
 
 
 def _looked_up(
@@ -140,12 +137,12 @@ def _looked_up(
     (name,) = inputs
     for at, letter in enumerate(row, 1):
         inputs[f"letter_{at}"] = letter
-        asked.append(((name, f"letter_{at}"), f"{letter} -> {table[letter]}", table[letter]))
+        asked.append(((name, f"letter_{at}"), f"{letter} is {table[letter]}", table[letter]))
 
     def form(value: Value, values: Values) -> bool:
         return len(str(value)) in (1, *map(len, table.values()))
 
-    return _pieces(inputs, "What becomes of the letter?", asked, form, lambda values: states([*map(str, values)]))
+    return _pieces(inputs, "What is the letter?", asked, form, lambda values: states([*map(close, values)]))
 
 
 def runs(question: str, count: int) -> Cut:
@@ -170,18 +167,25 @@ def runs(question: str, count: int) -> Cut:
 
 def pairing(question: str, count: int) -> Cut:
     first, second = listed_behind(question, "Sequence 1"), listed_behind(question, "Sequence 2")
-    inputs = {"numbers": numbered(first, 1), "letters": numbered(second, 1)}
+    numbers = [f"{_capital(at)}:{each}" for at, each in enumerate(first)]
+    letters = [f"{at:02}:{each}" for at, each in enumerate(second, 1)]
+    inputs = {"numbers": " ".join(numbers), "letters": " ".join(letters)}
     asked: list[Piece] = []
     for at in range(int(value_after(question, "N"))):
         one, two = at % len(first), at % len(second)
-        inputs[f"places_{at + 1}"] = f"number {one + 1}, letter {two + 1}"
-        work = f"{one + 1}: {first[one]}, {two + 1}: {second[two]}"
+        inputs[f"places_{at + 1}"] = f"{_capital(one)} and {two + 1:02}"
+        work = f"{numbers[one]} {letters[two]}"
         asked.append((("numbers", "letters", f"places_{at + 1}"), work, first[one] + second[two]))
 
     def form(value: Value, values: Values) -> bool:
         return str(value)[:-1] in first and str(value)[-1:] in second
 
     return _pieces(inputs, "Write that number and that letter behind each other.", asked, form)
+
+
+def _capital(at: int) -> str:
+    """Another name of a place: models take a number for what stands there."""
+    return ascii_uppercase[at]
 
 
 def comparing(question: str, count: int) -> Cut:
