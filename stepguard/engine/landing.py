@@ -3,7 +3,7 @@ asked again, or that it is not."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from stepguard.core.redaction import error_text
@@ -17,9 +17,11 @@ from stepguard.engine.learning import Learning
 from stepguard.engine.schedule import Schedule
 from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
+from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
+from stepguard.replies.partial import is_runaway
 from stepguard.results import AttemptOutcome, Occurrence
 
 _PASSED_OVER: Final = 2
@@ -114,7 +116,7 @@ class Landing:
             rung=(self._repairs.rung(where.index) or flight.rung) if where == flight.first else FIRST,
             alone=len(segment.steps) == 1,
             unread=_unread(reply),
-            runaway=reply is not None and reply.runaway,
+            runaway=reply is not None and (reply.runaway or _is_overlong(rejection, step, values)),
             wrong=rejection.wrong,
             advanced=rejection.advanced,
             # Code will find the same again, and a person is not asked until the answer fits.
@@ -174,6 +176,11 @@ class Landing:
             self._history.book_reply(flight, reply, "error", rejections, error=error_text(error))
         reason = f"the step has no exact value: {error}" if isinstance(error, EvaluationError) else error_text(error)
         self._ending.end("failed", flight.first, reason, error=error)
+
+
+def _is_overlong(rejection: Rejection, step: Step, values: Mapping[str, Value]) -> bool:
+    """Whether a value that cannot be read is many times longer than any of its step: it was rambled to its end."""
+    return rejection.deviation.kind == "malformed" and is_runaway(rejection.wrong or "", step, values)
 
 
 def _unread(reply: Reply | None) -> str | None:

@@ -332,6 +332,8 @@ class Repairs:
             own = zip(failures.kinds, failures.rungs, strict=True)
             cut = sum(kind == "truncated" and not each.independent for kind, each in own)
             failures.runaways = cut if runaway or failures.runaways else 0
+        elif runaway and not rung.independent:
+            failures.runaways += 1
         failures.last_wrong = None if wrong is None else " ".join(wrong.split())
         if failures.last_wrong is not None:
             failures.wrong.append(failures.last_wrong)

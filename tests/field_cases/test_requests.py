@@ -106,8 +106,9 @@ class Rambling:
 
     can_stop = True
 
-    def __init__(self, words: Callable[[int], str], *, opening: str = '{"t1": "') -> None:
+    def __init__(self, words: Callable[[int], str], *, opening: str = '{"t1": "', closing: str = "") -> None:
         self.written = 0
+        self._closing = closing
         self.caps: list[int] = []
         self._words = words
         self._opening = opening
@@ -123,6 +124,8 @@ class Rambling:
                 finish = "stopped_early"
                 break
         self.written += spent
+        if self._closing and finish == "length":
+            text, finish = text + self._closing, "stop"
         return Completion(text, finish, usage=Usage(calls=1, output_tokens=spent))
 
 
@@ -152,6 +155,15 @@ def test_a_model_that_rambles_is_recognised_at_its_first_step(words: Callable[[i
     assert result.problem.occurrence.step == "t1"
     assert "ran on" in result.problem.reason
     assert "another_model" in result.problem.reason
+
+
+@pytest.mark.parametrize("name", ["R16-loop", "R16-words"])
+def test_a_model_that_rambles_to_the_end_of_its_reply_is_recognised_too(name: str) -> None:
+    """A string that is closed at last is no better than one that is cut off."""
+    procedure = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 + 2\nt3 = t2 + 3\nt4 = t3 + 4\nt5 = t4 + 5")
+    result = Guard(Rambling(RAMBLES[name], closing='"}')).run(procedure, {"x": 1})
+    assert (result.status, result.usage.output_tokens < 1_000) == ("abstained", True)
+    assert "ran on" in str(result.problem)
 
 
 @pytest.mark.parametrize("words", RAMBLES.values(), ids=RAMBLES)
