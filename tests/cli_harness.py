@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import ChatServer, Received, Reply, completion_body
 
 import stepguard.testing
 from stepguard.backends.base import Completion, Request
@@ -73,59 +72,24 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Replies:
 class Endpoint:
     """What a loopback server answers, and the requests it got."""
 
-    url = ""
-
-    def __init__(self) -> None:
+    def __init__(self, server: ChatServer) -> None:
+        self.url = server.url
         self.models: tuple[int, object] = (200, {"object": "list", "data": [{"id": "tiny", "object": "model"}]})
-        self.reply: object = RIGHT
         self.requests: list[dict[str, Any]] = []
+        server.play(self.answer)
 
-    def answer(self, body: dict[str, Any] | None) -> tuple[int, object]:
-        """The status and the data for a GET of the models, or a POST of a chat."""
-        if body is None:
-            return self.models
-        self.requests.append(body)
-        message = {"role": "assistant", "content": json.dumps(self.reply)}
-        return 200, {
-            "id": "1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": body["model"],
-            "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
-            "usage": {"prompt_tokens": 1000, "completion_tokens": 20, "total_tokens": 1020},
-        }
+    def answer(self, received: Received) -> Reply:
+        """The models, or a chat."""
+        if received.path.endswith("/models"):
+            status, data = self.models
+            return Reply(data, status=status)
+        self.requests.append(received.body)
+        return Reply(completion_body(json.dumps(RIGHT)))
 
 
 @pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[Endpoint]:
+def endpoint(chat_server: ChatServer, monkeypatch: pytest.MonkeyPatch) -> Endpoint:
     """An OpenAI-compatible server on loopback, and no key in the environment."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    given = Endpoint()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self._answer(None)
-
-        def do_POST(self) -> None:
-            self._answer(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-
-        def _answer(self, body: dict[str, Any] | None) -> None:
-            status, data = given.answer(body)
-            text = data if isinstance(data, str) else json.dumps(data)
-            self.send_response(status)
-            self.send_header("Content-Type", "text/html" if isinstance(data, str) else "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text.encode())
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        given.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield given
-        server.shutdown()
-        thread.join()
+    return Endpoint(chat_server)

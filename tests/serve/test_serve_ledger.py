@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import conftest
 import pytest
 from conftest import ChatServer, Reply, completion_body
 from serve_harness import GOOD, KEY, MODEL, PROCEDURE, VALUES, Answer, Served, serving
@@ -23,12 +23,8 @@ REFUND = Procedure.parse('name: refund\ninputs: x, y\nt2 = x + y\nok: boolean = 
 ORDER: dict[str, object] = {"x": 12, "y": 7}
 
 
-@pytest.fixture
-def upstream() -> Iterator[ChatServer]:
-    """A scripted upstream."""
-    server = ChatServer()
-    yield server
-    server.close()
+upstream = conftest.chat_server
+"""A scripted upstream."""
 
 
 def _served(upstream: ChatServer, path: Path, **options: Any) -> Any:
