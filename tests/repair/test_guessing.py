@@ -41,6 +41,15 @@ def test_a_coin_is_not_tossed_until_it_falls_right(cited: bool) -> None:
     assert 10 < sum(end[0] for end in ends) < 50
 
 
+def test_a_step_of_many_options_is_not_given_up_for_a_guess() -> None:
+    """Of ten options nine are left behind a wrong one: that is no reason, and none is told, where the retries end."""
+    result = Guard(FunctionModel(lambda step, request: reply("o1", "")), repair=2).run(
+        choice(*(f"o{number}" for number in range(10)), right="o7"), {"policy": POLICY}
+    )
+    assert (result.status, result.usage.calls) == ("abstained", 3)
+    assert "left" not in str(result.problem)
+
+
 @pytest.mark.slow
 def test_who_guesses_among_options_gains_no_more_than_the_bound() -> None:
     """Three options are had by guessing each in one case of eight, less than the one of four that is allowed."""
