@@ -56,33 +56,6 @@ def test_signs_of_subtraction(sign: str) -> None:
 
 
 @all_rows(
-    "text, value",
-    [
-        ("x ≤ 7", True), ("x ≤ 6", False), ("x <= 7", True), ("x ≥ 7", True), ("x ≥ 8", False), ("x >= 8", False),
-        ("x ≠ 7", False), ("x ≠ 8", True), ("x != 7", False), ("x < 7", False), ("x > 7", False), ("x == 7", True),
-        ("x > 6", True), ("x < 8", True), ("x == 8", False), ("x - 1 < y * 4", True),
-    ],
-)  # fmt: skip
-def test_comparisons(text: str, value: bool) -> None:
-    """Every comparison is told apart from its neighbours, in either spelling."""
-    assert worth(text) is value
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        *(("1,200 + 1", 1201), ("12,345,678", 12345678), ("1,200.5", Fraction(2401, 2)), ("(1,200)", 1200)),
-        *(("((1,200) + 1,000) * 2", 4400), ("max(1, 2) * 1,200", 2400), ("(max(1, 2) + 1,200)", 1202)),
-        *(("max((1), (2)) + 1,200", 1202), ("min(1200, (3 + 4)) - 1,000", -993)),
-        *(("3*1,200", 3600), ("1,200^2", 1440000), ("1,200 ** 2", 1440000)),
-    ],
-)
-def test_digits_are_grouped_outside_of_calls(text: str, value: Exact) -> None:
-    """Commas group digits in threes wherever they cannot separate arguments."""
-    assert worth(text) == value
-
-
-@all_rows(
     "text",
     [
         "max(1,200)", "max (1,200)", "max((1,200), 3)", "max(3, (1,200))", "abs(min(1, 2) + 1,200)",
@@ -181,22 +154,40 @@ def test_the_limits_of_the_language() -> None:
 D = MAX_LITERAL_DIGITS
 
 
-@all_rows(
-    "text, value",
-    [
-        *(("9" * D, 10**D - 1), ("0" * D + "5", 5), ("0" * (2 * D - 1) + "5", 5), ("5." + "0" * (2 * D - 1), 5)),
+@all_rows("text, value", [
+    # A number that has at most a thousand digits when it is written out is read exactly.
+    *(("9" * D, 10**D - 1), ("0" * D + "5", 5), ("0" * (2 * D - 1) + "5", 5), ("5." + "0" * (2 * D - 1), 5)),
         *((f"1e{D - 1}", 10 ** (D - 1)), (f"1e-{D - 1}", Fraction(1, 10 ** (D - 1)))),
         ("0." + "1" * (D - 1), Fraction(int("1" * (D - 1)), 10 ** (D - 1))),
         *(("1" * 500 + "." + "1" * 500, Fraction(int("1" * D), 10**500)), ("12.5e1", 125), ("12.5e2", 1250)),
         *(("12.5E-1", Fraction(5, 4)), ("12.50e+1", 125), ("0.05e2", 5), ("1.e2", 100), (".5e1", 5)),
         *(("1e000002", 100), ("0e9", 0)),
-    ],
-)
-def test_numbers_up_to_the_limit_are_read(text: str, value: Exact) -> None:
-    """A number that has at most a thousand digits when it is written out is read exactly."""
+    # Every comparison is told apart from its neighbours, in either spelling.
+    ("x ≤ 7", True), ("x ≤ 6", False), ("x <= 7", True), ("x ≥ 7", True), ("x ≥ 8", False), ("x >= 8", False),
+        ("x ≠ 7", False), ("x ≠ 8", True), ("x != 7", False), ("x < 7", False), ("x > 7", False), ("x == 7", True),
+        ("x > 6", True), ("x < 8", True), ("x == 8", False), ("x - 1 < y * 4", True),
+    # Commas group digits in threes wherever they cannot separate arguments.
+    *(("1,200 + 1", 1201), ("12,345,678", 12345678), ("1,200.5", Fraction(2401, 2)), ("(1,200)", 1200)),
+        *(("((1,200) + 1,000) * 2", 4400), ("max(1, 2) * 1,200", 2400), ("(max(1, 2) + 1,200)", 1202)),
+        *(("max((1), (2)) + 1,200", 1202), ("min(1200, (3 + 4)) - 1,000", -993)),
+        *(("3*1,200", 3600), ("1,200^2", 1440000), ("1,200 ** 2", 1440000)),
+    # The name of a rounding mode is one only behind the first argument of round; elsewhere it is a variable.
+    ("round(x / y)", 4), ("round(x / y, half_even)", 4), ("round(x / y, half_down)", 3), ("round(x / y, floor)", 3),
+        ("round(x / 3, 1)", Fraction(23, 10)), ("round(x / 3, 1, up)", Fraction(24, 10)),
+        ("round(half_up)", 3), ("round(half_up / y)", 2), ("round(half_up, half_up)", 3), ("max(half_up, 1)", 3),
+        ("round(x, -1)", 10), ("round(x, 100)", 7), ("round(x, -100)", 0), ("round(x, +1)", 7),
+        ("max(x)", 7), ("min(x, y, z, 1)", 1),
+])  # fmt: skip
+def test_numbers_comparisons_and_arguments_are_read(text: str, value: Exact | bool) -> None:
+    """What a reader would work out by hand is the value, and of its type."""
     found = worth(text)
     assert found == value
     assert type(found) is type(value)
+
+
+def test_a_truth_value_among_numbers_parses() -> None:
+    """It is no number, which its evaluation says."""
+    parse_expression("min(x < 0, 1)")
 
 
 @all_rows(
@@ -248,24 +239,6 @@ def test_an_error_names_its_reason_and_its_place(text: str, position: int, says:
     error = refused(text)
     assert says in error.message
     assert (error.position, error.text) == (position, text)
-
-
-@all_rows(
-    "text, value",
-    [
-        ("round(x / y)", 4), ("round(x / y, half_even)", 4), ("round(x / y, half_down)", 3), ("round(x / y, floor)", 3),
-        ("round(x / 3, 1)", Fraction(23, 10)), ("round(x / 3, 1, up)", Fraction(24, 10)),
-        ("round(half_up)", 3), ("round(half_up / y)", 2), ("round(half_up, half_up)", 3), ("max(half_up, 1)", 3),
-        ("round(x, -1)", 10), ("round(x, 100)", 7), ("round(x, -100)", 0), ("round(x, +1)", 7),
-        ("max(x)", 7), ("min(x, y, z, 1)", 1), ("min(x < 0, 1)", None),
-    ],
-)  # fmt: skip
-def test_arguments_of_functions(text: str, value: Exact | None) -> None:
-    """The name of a rounding mode is one only behind the first argument of round; elsewhere it is a variable."""
-    if value is not None:
-        assert worth(text) == value
-    else:  # it parses; a truth value is no number
-        parse_expression(text)
 
 
 def test_the_names_of_functions_are_reserved() -> None:

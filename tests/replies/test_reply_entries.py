@@ -73,21 +73,6 @@ def test_a_flood_of_extra_entries_is_summed_up() -> None:
     assert all(len(deviation.step or "") <= 80 for deviation in reading.deviations)
 
 
-@pytest.mark.parametrize(
-    ("field", "work", "value"),
-    [
-        *(("2 * 3 = 6", ("2 * 3",), "6"), ("a = 2 * 3 = 6", ("2 * 3",), "6"), ("2*3=1+5=6", ("2*3", "1+5"), "6")),
-        *(("2 * 3 \u2248 6", ("2 * 3",), "6"), ("6", (), "6"), ("2 * 3 = **6**\n", ("2 * 3",), "**6**")),
-        *(("2 * 3 = $6", ("2 * 3",), "$6"), ("2 * 3 == 6", (), "2 * 3 == 6")),
-        *(("2 * 3 = 130,000", ("2 * 3",), "130,000"), ("2 * 3 = no", ("2 * 3",), "no")),
-    ],
-)
-def test_reads_an_equation(field: str, work: tuple[str, ...], value: str) -> None:
-    """An equation gives its links as working and its last side as the value, as they were written."""
-    (claim,) = one(field).claims
-    assert (claim.work, claim.value, claim.text) == (work, value, field)
-
-
 @all_rows("text", ["-14 + 36 = 22", "3 * (-4) = -12", "(-3) - 4 / 2 = -5", "7 = 7", "1 - (-2) + 3 = 6"])
 def test_a_sum_without_blanks_is_the_same_claim(text: str) -> None:
     """Models leave out blanks that examples do not show: what is claimed does not depend on them."""
@@ -149,21 +134,6 @@ def test_a_variable_may_have_the_name_of_a_correction() -> None:
     assert values(one("wait = correction * 2 + rather = 3 * 2 + 1 = 7", step)) == ["7"]
 
 
-@pytest.mark.parametrize(
-    ("field", "work", "value"),
-    [
-        *(("Lyon, France", (), "Lyon, France"), ("name = Lyon", ("name",), "Lyon")),
-        *(("t = name = Lyon", ("name",), "Lyon"), ("t = Lyon", (), "Lyon"), ("name = a = b", ("name",), "a = b")),
-        ("Sorry, no, wait: correction", (), "Sorry, no, wait: correction"),
-        *(("two\nlines = one", (), "two\nlines = one"), ("", (), "")),
-    ],
-)
-def test_a_copied_text_is_verbatim(field: str, work: tuple[str, ...], value: str) -> None:
-    """A step that copies a text claims it as it stands: equals signs, line breaks and harmless words are text."""
-    (claim,) = one(field, Step("t", "name", type="text")).claims
-    assert (claim.work, claim.value) == (work, value)
-
-
 @pytest.mark.parametrize("step", [Step("t", "x > 1"), Step("t", "x > 1", show_work=False)])
 def test_truth_values_are_for_steps_of_truth_values(step: Step) -> None:
     """JSON's own true and false are claims of a boolean step, and of no other."""
@@ -171,13 +141,27 @@ def test_truth_values_are_for_steps_of_truth_values(step: Step) -> None:
     assert kinds(one(True, Step("t", "x", type="number"))) == [("malformed", "t")]
 
 
+EQUATION, COPY = PAIR[0], Step("t", "name", type="text")
 COUNT = Step("s", instruction="Count them.", type="integer")
 
 
-@all_rows(
-    "step, field, work, value",
-    [
-        (WORDS, {"work": "It is in Europe.", "value": "France"}, ("It is in Europe.",), "France"),
+@all_rows("step, field, work, value", [
+    # An equation gives its links as working and its last side as the value, as they were written.
+    *((EQUATION, *row) for row in (
+        *(("2 * 3 = 6", ("2 * 3",), "6"), ("a = 2 * 3 = 6", ("2 * 3",), "6"), ("2*3=1+5=6", ("2*3", "1+5"), "6")),
+        *(("2 * 3 \u2248 6", ("2 * 3",), "6"), ("6", (), "6"), ("2 * 3 = **6**\n", ("2 * 3",), "**6**")),
+        *(("2 * 3 = $6", ("2 * 3",), "$6"), ("2 * 3 == 6", (), "2 * 3 == 6")),
+        *(("2 * 3 = 130,000", ("2 * 3",), "130,000"), ("2 * 3 = no", ("2 * 3",), "no")),
+    )),
+    # A step that copies a text claims it as it stands: equals signs, line breaks and harmless words are text.
+    *((COPY, *row) for row in (
+        *(("Lyon, France", (), "Lyon, France"), ("name = Lyon", ("name",), "Lyon")),
+        *(("t = name = Lyon", ("name",), "Lyon"), ("t = Lyon", (), "Lyon"), ("name = a = b", ("name",), "a = b")),
+        ("Sorry, no, wait: correction", (), "Sorry, no, wait: correction"),
+        *(("two\nlines = one", (), "two\nlines = one"), ("", (), "")),
+    )),
+    # A step in words is answered by its working and its value, untouched but for the space around the value.
+    (WORDS, {"work": "It is in Europe.", "value": "France"}, ("It is in Europe.",), "France"),
         *((WORDS, {"value": " France\n", "work": ""}, (), "France"), (WORDS, {"work": "", "value": ""}, (), "")),
         (
             WORDS,
@@ -191,12 +175,12 @@ COUNT = Step("s", instruction="Count them.", type="integer")
         (COUNT, {"work": "", "value": "0"}, (), "0"),
         (TRUTH, {"work": "", "value": True}, (), "true"),
         (WORDS, '{"work": "", "value": "France"}', (), "France"),
-    ],
-)
+])  # fmt: skip
 def test_reads_work_and_value(step: Step, field: object, work: tuple[str, ...], value: str) -> None:
-    """A step in words is answered by its working and its value, untouched but for the space around the value."""
+    """What is claimed is what was written: the working apart from the value, and nothing changed in either."""
     (claim,) = one(field, step).claims
     assert (claim.work, claim.value) == (work, value)
+    assert claim.text == field or step is not EQUATION
 
 
 @all_rows("wrap", ["{}", "```json\n{}\n```", "Here:\n```\n{}\n```\nDone.", "````\n{}\n```", "x {}"])
