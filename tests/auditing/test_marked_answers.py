@@ -24,18 +24,35 @@ def answered(text: str, gold: Value = 7, kind: str = "") -> tuple[Value | None, 
     return found.answer.value, found.answer.strict, found.answer_right
 
 
-@all_rows(
-    "text",
-    [
+@all_rows("text, gold, kind, found", [
+    # A value behind a marker is the answer, in the many ways of models.
+    *((text, 7, "", (7, True, True)) for text in (
         *("Answer: 7", "Answer:7", "Final answer:7.", "Answer=7", "Answer\uff1a7", "**Answer:** 7", "Answer: **7**."),
         *("Answer: $7$", "Answer:\n7", "Answer:\n\n**7**", "<answer>7</answer>", "#### 7", "#### **7**", "\\boxed{7}"),
         *("The final answer is $\\boxed{7}$.", "Answer: \\[ 7 \\]", "Answer: t1 = 7.", "Answer: 4 + 3 = 7"),
         "Answer: t1 = 4 + 3 = 7",
-    ],
-)
-def test_a_marked_answer_is_read(text: str) -> None:
-    """A value behind a marker is the answer, in the many ways of models."""
-    assert answered(text) == (7, True, True)
+    )),
+    # What has words around it counts for the lenient reading only.
+    *((text, 7, "", (7, False, False)) for text in (
+        *("Answer: 7. This is the total.", "The answer is $7$ apples.", "Answer: 7 (rounded)", "Answer: 7km"),
+        "Answer: 7 - the sum",
+    )),
+    # What a document does not hold as this number, a transcript does not answer either.
+    *((f"Answer: {text}", 7, "", (None, False, False)) for text in (
+        "7 lakh", "7 crore", "7 Mio.", "7\u4e07", "7 bps", "7 \u2030", "7 milliards", "7 in hex",
+    )),
+    # An amount in another currency, or in small coin, is not the amount; its own may stand with it, and so may a scale.
+    *((f"Answer: {text}", 18, ": money(USD)", (None,)) for text in (
+        "18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "18 pence",
+    )),
+    *((f"Answer: {text}", 18, ": money(USD)", (Decimal("18.00"),)) for text in (
+        "18", "$18", "18 dollars", "USD 18", "US$18 in total",
+    )),
+    ("Answer: $18k", 18, ": money(USD)", (Decimal("18000.00"),)),
+])  # fmt: skip
+def test_a_marked_answer_is_read(text: str, gold: Value, kind: str, found: tuple[object, ...]) -> None:
+    """What stands behind a marker is the answer where it is one value, in the unit that is asked for."""
+    assert answered(text, gold, kind)[: len(found)] == found
 
 
 @all_rows(
@@ -47,18 +64,6 @@ def test_no_sign_of_an_answer_is_stripped(written: str, gold: Value, marked: str
     """A leading point, a sign and the groups of a number belong to the answer."""
     assert answered(marked.format(written), gold) == (gold, True, True)
     assert answered(marked.format(".5"), 5)[2] is False
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("Answer: 7. This is the total.", "The answer is $7$ apples.", "Answer: 7 (rounded)", "Answer: 7km"),
-        "Answer: 7 - the sum",
-    ],
-)
-def test_an_answer_with_words_around_it_is_no_strict_one(text: str) -> None:
-    """What has words around it counts for the lenient reading only."""
-    assert answered(text) == (7, False, False)
 
 
 @all_rows(
@@ -80,29 +85,6 @@ def test_no_answer_is_guessed(before: str, text: str) -> None:
     value, strict, right = answered(f"{before}Answer: {text}")
     assert (value, strict, right) == (None, False, False)
     assert answered(f"{before}\\boxed{{{text}}}")[0] is None
-
-
-@all_rows("text", ["7 lakh", "7 crore", "7 Mio.", "7\u4e07", "7 bps", "7 \u2030", "7 milliards", "7 in hex"])
-def test_a_number_in_another_scale_is_no_answer(text: str) -> None:
-    """What a document does not hold as this number, a transcript does not answer either."""
-    assert answered(f"Answer: {text}") == (None, False, False)
-
-
-@all_rows("text", ["18 EUR", "18 \u20ac", "18 euros", "18 cents", "C$18", "\u00a518 each", "18 pence"])
-def test_another_currency_is_no_answer(text: str) -> None:
-    """An amount in another currency, or in small coin, is not the amount."""
-    assert answered(f"Answer: {text}", 18, ": money(USD)")[0] is None
-
-
-def test_an_amount_in_thousands_is_read_whole() -> None:
-    """A scale belongs to the amount in front of it."""
-    assert answered("Answer: $18k", 18, ": money(USD)")[0] == Decimal("18000.00")
-
-
-@all_rows("text", ["18", "$18", "18 dollars", "USD 18", "US$18 in total"])
-def test_an_amount_in_its_currency_is_an_answer(text: str) -> None:
-    """The currency of the answer may stand with it."""
-    assert answered(f"Answer: {text}", 18, ": money(USD)")[0] == Decimal("18.00")
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import product
 
-import pytest
 from tables import all_rows
 
 from stepguard import Guard, Procedure, audit
@@ -48,13 +47,60 @@ def test_typeset_working_passes_in_a_reply_as_in_an_audit(formula: str, entry: s
     assert step.verdict == "right"
 
 
-@pytest.mark.parametrize(
-    "entry",
-    ["\\boxed{10 + 3 = 13}", "t_{1} = 10 + 3 = 13", "t₁ ＝ 10 + 3 = 13", "\\begin{align*}10 + 3 &= 13\\end{align*}"],
-)
-def test_markup_around_an_entry_leaves_it(entry: str) -> None:
-    """A box, an environment and an index around what is said change nothing."""
-    assert deviation("inputs: x, y\nt1 = x + y", {"x": 10, "y": 3}, entry) is None
+@all_rows("procedure, inputs, entry, right", [
+    # A box, an environment and an index around what is said change nothing.
+    *(("inputs: x, y\nt1 = x + y", {"x": 10, "y": 3}, entry, True) for entry in (
+        "\\boxed{10 + 3 = 13}", "t_{1} = 10 + 3 = 13", "t₁ ＝ 10 + 3 = 13", "\\begin{align*}10 + 3 &= 13\\end{align*}",
+    )),
+    # A sign, another factor or digits beside markup are never dropped, and doubled signs are none.
+    *((QUOTIENT, {"x": 10, "y": 3}, entry, False) for entry in (
+        *(
+            "10××3 = 3.33",
+            "10÷÷3 = 3.33",
+            "3:10 = 3.33",
+            "10:3:1 = 3.33",
+            "10:03 = 3.33",
+            "10••3 = 3.33",
+            "10 / 3 = -\\boxed{3.33}",
+            "10 / 3 = \\boxed{3.33} \\times 10",
+        ),
+        *("10/3 = \\boxed{3}.33", "10 / 3 = \\boxed{3}\\boxed{.33}", "1\\text{}0/3 = 3.33", "1 0/3 = 3.33"),
+        *("10 / 3 = 3\\frac{2}{3} = 3.33", "10 / 3 = 2\\frac{4}{3} = 3.33", "10 / 3 = 3.334... ≈ 3.33"),
+    )),
+    # N02: times 100% is times one, and other working stays other working.
+    *(("inputs: n, o\nt1: percent = (n - o) / o", {"n": 120, "o": 100}, entry, right) for entry, right in (
+        *(("(120 - 100) / 100 × 100% = 20%", True), ("\\frac{120 - 100}{100} \\times 100\\% = 20\\%", True)),
+        *(("1 * (120 - 100) / 100 = 20%", True), ("(120 - 100) / 100 * 100 percent = 20%", True)),
+        *(("(120 - 100) / 100 × 10% = 20%", False), ("20 × 1% = 20%", False), ("(120 - 100) × 100% = 20%", False)),
+        *(("1 * 20% = 20%", False), ("(120 - 100) / 120 × 100% = 20%", False), ("1 + (120 - 100) / 100 = 20%", False)),
+    )),
+    ("inputs: a, b\nt1 = a - b", {"a": -96, "b": -106}, "1 * (5 + 5) = 10", False),
+    # The argument that was taken and the value stand for a choice or a rounding, within working that goes on.
+    *((f"inputs: h, rate\nt1 = {formula}", {"h": "46.5", "rate": "18.20"}, *row) for formula, *row in (
+        ("max(0, h - 40) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
+        ("max(0, h - 40) * rate", "6.5 * 18.20 = 118.30", True),
+        ("min(h, 40) * rate", "40 * 18.20 = 728", True),
+        ("abs(40 - h) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
+        ("abs(40 - h) * rate", "-(40 - 46.5) * 18.20 = 118.30", True),
+        ("floor(h / 8) * rate", "5 * 18.20 = 91", True),
+        ("round(h / 8, 1) * 2", "5.8 * 2 = 11.6", True),
+        ("max(0, h - 50) * rate", "0 * 18.20 = 0", True),
+        ("max(0, h - 40)", "46.5 - 40 = 6.5", True),
+        ("max(0, h - 40) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
+        ("max(0, h - 40) * rate", "13 * 9.10 = 118.30", False),
+        ("max(0, h - 40) * rate", "max(1, 6.5) * 18.20 = 118.30", False),
+        ("max(0, h - 40) * rate", "118.30 = 118.30", False),
+        ("floor(h / 8) * rate", "(46.5 / 8) * 18.20 = 91", False),
+        ("floor(h / 8)", "5 = 5", False),
+        ("max(h, rate)", "46.5 = 46.5", False),
+        ("abs(40 - h) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
+    )),
+])  # fmt: skip
+def test_working_says_what_its_notation_says(
+    procedure: str, inputs: dict[str, object], entry: str, right: bool
+) -> None:
+    """Nothing around a working is dropped, and what changes nothing in it leaves it right."""
+    assert (deviation(procedure, inputs, entry) is None) is right
 
 
 ROWS = [*product(TIMES, EQUAL, AROUND)]
@@ -78,78 +124,12 @@ def test_every_sign_of_a_quotient_is_read_and_checked(sign: str, cut: str) -> No
     assert deviation(QUOTIENT, inputs, f"3 {sign} 10 = {cut} ≈ 3.33") is not None
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        *(
-            "10××3 = 3.33",
-            "10÷÷3 = 3.33",
-            "3:10 = 3.33",
-            "10:3:1 = 3.33",
-            "10:03 = 3.33",
-            "10••3 = 3.33",
-            "10 / 3 = -\\boxed{3.33}",
-            "10 / 3 = \\boxed{3.33} \\times 10",
-        ),
-        *("10/3 = \\boxed{3}.33", "10 / 3 = \\boxed{3}\\boxed{.33}", "1\\text{}0/3 = 3.33", "1 0/3 = 3.33"),
-        *("10 / 3 = 3\\frac{2}{3} = 3.33", "10 / 3 = 2\\frac{4}{3} = 3.33", "10 / 3 = 3.334... ≈ 3.33"),
-    ],
-)
-def test_what_stands_around_a_notation_belongs_to_it(entry: str) -> None:
-    """A sign, another factor or digits beside markup are never dropped, and doubled signs are none."""
-    assert deviation(QUOTIENT, {"x": 10, "y": 3}, entry) is not None
-
-
 @all_rows("mixed", ["3\\frac{1}{4}", "3\\tfrac14", "3 1/4", "3¼", "3 ¼"])
 def test_a_mixed_number_in_working_is_a_sum(mixed: str) -> None:
     """A mixed number is the operand that it says, and no product."""
     assert deviation("inputs: m\nt1 = m * 2", {"m": "3.25"}, f"{mixed} * 2 = 6.5") is None
     assert deviation("inputs: m\nt1 = m * 2", {"m": "0.75"}, f"{mixed} * 2 = 1.5") is not None
     assert deviation("inputs: m\nt1 = m * 2", {"m": "1.625"}, f"1.625 * 2 = {mixed}") is None
-
-
-@pytest.mark.parametrize(
-    ("entry", "right"),
-    [
-        *(("(120 - 100) / 100 × 100% = 20%", True), ("\\frac{120 - 100}{100} \\times 100\\% = 20\\%", True)),
-        *(("1 * (120 - 100) / 100 = 20%", True), ("(120 - 100) / 100 * 100 percent = 20%", True)),
-        *(("(120 - 100) / 100 × 10% = 20%", False), ("20 × 1% = 20%", False), ("(120 - 100) × 100% = 20%", False)),
-        *(("1 * 20% = 20%", False), ("(120 - 100) / 120 × 100% = 20%", False), ("1 + (120 - 100) / 100 = 20%", False)),
-    ],
-    ids=lambda each: f"N02-{each}",
-)
-def test_a_factor_of_one_changes_nothing(entry: str, right: bool) -> None:
-    """Times 100% is times one, and other working stays other working."""
-    kind = deviation("inputs: n, o\nt1: percent = (n - o) / o", {"n": 120, "o": 100}, entry)
-    assert (kind is None) is right
-    assert deviation("inputs: a, b\nt1 = a - b", {"a": -96, "b": -106}, "1 * (5 + 5) = 10") == "unfaithful_work"
-
-
-@all_rows(
-    "formula, entry, right",
-    [
-        ("max(0, h - 40) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
-        ("max(0, h - 40) * rate", "6.5 * 18.20 = 118.30", True),
-        ("min(h, 40) * rate", "40 * 18.20 = 728", True),
-        ("abs(40 - h) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
-        ("abs(40 - h) * rate", "-(40 - 46.5) * 18.20 = 118.30", True),
-        ("floor(h / 8) * rate", "5 * 18.20 = 91", True),
-        ("round(h / 8, 1) * 2", "5.8 * 2 = 11.6", True),
-        ("max(0, h - 50) * rate", "0 * 18.20 = 0", True),
-        ("max(0, h - 40)", "46.5 - 40 = 6.5", True),
-        ("max(0, h - 40) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
-        ("max(0, h - 40) * rate", "13 * 9.10 = 118.30", False),
-        ("max(0, h - 40) * rate", "max(1, 6.5) * 18.20 = 118.30", False),
-        ("max(0, h - 40) * rate", "118.30 = 118.30", False),
-        ("floor(h / 8) * rate", "(46.5 / 8) * 18.20 = 91", False),
-        ("floor(h / 8)", "5 = 5", False),
-        ("max(h, rate)", "46.5 = 46.5", False),
-        ("abs(40 - h) * rate", "(40 - 46.5) * 18.20 = 118.30", False),
-    ],
-)
-def test_a_settled_function_may_be_written_as_what_it_came_to(formula: str, entry: str, right: bool) -> None:
-    """The argument that was taken and the value stand for a choice or a rounding, within working that goes on."""
-    assert (deviation(f"inputs: h, rate\nt1 = {formula}", {"h": "46.5", "rate": "18.20"}, entry) is None) is right
 
 
 def test_many_settled_functions_do_not_multiply() -> None:
