@@ -42,6 +42,9 @@ _LABEL: Final = lazy_pattern(  # whole parts of a line: VOID, Wrong total, Old p
     re.IGNORECASE,
 )
 _ENDED: Final = lazy_pattern(r"[;.!?]\s")
+_ENTRY: Final = lazy_pattern(  # an entry in front, with its own amount: `Cancelled: 3, confirmed: `
+    rf".*(?::|\s[-\u2013\u2014])\s?{_MONEY}[0-9][^|;:]*?(?:,|\||\s{{2}})(?=[^:|]*(?::|\s[-\u2013\u2014])\s)", re.DOTALL
+)
 _PARTS: Final = lazy_pattern(r"[:|\t;(]|\s[-\u2013\u2014]\s|\s{2,}")
 _CALLED_BEHIND: Final = lazy_pattern(
     r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014] )"
@@ -51,8 +54,8 @@ _CALLED_BEHIND: Final = lazy_pattern(
     r"(?: (?:by|on|since|as)\b[^\n|]*|[^\w\n|]*)(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
     r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
     r"| [(\[](?:old|alt|bisher|previous(?:ly)?|former(?:ly)?)[)\]]"
-    r"|,? (?:is|are) no longer\b|,? would (?:be|have been|apply)\b"
-    r"|[.;,!]? (?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b"
+    r"|,? (?:is|are) no longer\b|,? would (?:be (?:due|payable|charged|owed|added)|have been|apply)\b"
+    r"|[.;,!]? (?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b(?! to\b)"
     r"|[.;,!]? (?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
     rf"|[.;,!]?\s(?:corrected|korrigierte[rs]?|berichtigte[rs]?) {_NAMED}\b[^.\n]{{0,12}}[0-9]"
     r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|since then|jetzt"
@@ -68,7 +71,8 @@ _CALLED_BEFORE: Final = lazy_pattern(
     r"|(?:stieg|sank|fiel|erh\u00f6ht|gesenkt|reduziert) von|(?:pass\u00e9|augment\u00e9|baiss\u00e9|r\u00e9duit)e? de"
     r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of"
     r"|anything but|far from(?: being)?"
-    r"|(?:not|n['\u2019]t|never) (?:[^\W\d_]+ ){1,2}an? [^\W\d_]+ of"
+    r"|(?:not|n['\u2019]t|never) (?:charged?|ha[dv]e?|ask for|require|owed?|offer(?:ed)?|received?)(?: you)? an?"
+    r" [^\W\d_]+ of"
     r"|(?:thought|believed|meant|supposed)(?: [^\W\d_]+){0,3}"
     rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?{_MONEY}\Z"
     r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
@@ -106,7 +110,8 @@ _STAMP: Final = lazy_pattern(
     rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:{_STAMPED})(?: (?i:invoice|receipt|bill|quote|offer|copy))?[^\w\n]*$"
     rf"|^[^\w\n]*(?i:(?:{_STAMPED}|example|storno)[ -]?{_PAPER}|{_PAPER} (?:annul\u00e9e?|storniert))[^\w\n]*$"
     rf"|\b(?i:(?:this|diese[rs]?|cette?) (?:[^\W\d_]+ )?{_PAPER} (?:is|was|has been|ist|wurde|est|a \u00e9t\u00e9)"
-    rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{_CALLED})\b(?! (?:after|at|for|if|once|to|unless|until|when|where)\b)"
+    rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{_CALLED})\b"
+    r"(?! (?:after|at|for|if|once|to|unless|until|when|where|with|without)\b)"
     rf"|this is (?:only )?an? (?:{_CALLED}) {_PAPER}\b)"
     rf"|^[^\n0-9]{{0,40}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
     re.MULTILINE,
@@ -164,7 +169,10 @@ class Statements:
     def _called(self, front: str, start: int, end: int) -> str:
         """The words by which an amount is called none, empty where there are none."""
         line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
-        labels = [*self._heading(start), self._column(start), *_PARTS.split(_ENDED.split(line)[-1])]
+        line = _ENDED.split(line)[-1]
+        entry = _ENTRY.match(line)
+        parts = _PARTS.split(line if entry is None else line[entry.end() :])
+        labels = [*self._heading(start), self._column(start), *parts]
         found = [part for part in labels if _LABEL.fullmatch(part)]
         found += [part for part in labels[:-1] if _CONDITIONAL.match(part)]
         before = _CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))

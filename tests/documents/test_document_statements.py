@@ -190,6 +190,8 @@ STATED = (
     *("Not paid: {}", "Deposit {} unless the flat is damaged", "| Item | Old price | Price |\n| Tea | 70 EUR | {} |"),
     *("This contract is void if unsigned. Fee {}", "This receipt is not valid for exchange. Total {}", "SI units: {}"),
     *("Total {}. Sorry for the delay, 3 days.", "Kaution {}, falls gew\u00fcnscht", "You need not pay the fee of {}"),
+    *("Old price: 70 EUR, new price: {}", "Expected: 70 EUR | Actual: {}", "{}. It is wrong to smoke here."),
+    *("Don't miss a saving of {}!", "The fee of {} would be waived for members.", "Fee (formerly 70 EUR): {}"),
     *("Musterfirma GmbH\nBeispielweg 3\nSumme {}", "Si vous avez des questions, appelez-nous. Total {}"),
     *("If you have questions, call. Total {}", "If the order is over {}, shipping is free", "How much? {}"),
     *("We paid {} about a week ago", "{}, probably in cash", "{}. If paid late, 90 EUR.", "{}, or 90 EUR if paid late"),
