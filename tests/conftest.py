@@ -114,13 +114,16 @@ def _no_certificates(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _no_provider_of_the_machine() -> Iterator[None]:
-    """Keys and endpoints in the environment of whoever runs the tests are unused; nothing is sent to LangSmith."""
+    """Keys, endpoints, proxies and the terminal of whoever runs the tests are unused, and so is LangSmith."""
     with pytest.MonkeyPatch.context() as patch:
         named = [*((each.keys, each.addresses) for each in PROVIDERS.values())]
         named += [(each.keys, each.addresses) for each in VENDORS.values()]
         for keys, addresses in named:
             for name in (*keys, *addresses, "OPENAI_BASE_URL", "OPENAI_ADMIN_KEY"):
                 patch.delenv(name, raising=False)
+        for name in os.environ.copy():
+            if name.lower().endswith("_proxy") or name in ("COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"):
+                patch.delenv(name)
         for name in ("LANGSMITH_TRACING", "LANGSMITH_TRACING_V2", "LANGCHAIN_TRACING", "LANGCHAIN_TRACING_V2"):
             patch.setenv(name, "false")
         yield
