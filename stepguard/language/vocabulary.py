@@ -16,10 +16,11 @@ def _set(words: str) -> frozenset[str]:
 CONTROL: Final = _set(
     """
     if iff unless when whenever while whilst until till otherwise else elif elsif elseif endif whether where
-    wherever except excepting provided providing assuming suppose supposing assume presuming barring lest failing
-    only solely exclusively merely optionally maybe perhaps possibly probably either or nor neither alternatively
-    alternately instead rather sometimes occasionally seldom rarely often frequently usually normally generally
-    typically ordinarily conditionally depending depends repeat repeats repeatedly repeating reiterate iterate
+    wherever except excepting excepted provided providing assuming suppose supposing assume presuming barring lest
+    failing only solely exclusively merely optionally maybe perhaps possibly probably either or nor neither
+    alternatively alternately instead rather sometimes occasionally seldom rarely often frequently usually
+    normally generally typically ordinarily conditionally depending depends repeat repeats repeatedly
+    repeating reiterate iterate
     iterates iteratively recursively looping each every everyone everybody any anyone anybody anything whoever
     whichever whatever who whose whom again anew once foreach never not no none cannot dont doesnt didnt isnt arent
     wasnt wont cant shouldnt mustnt neednt skip skips skipping ignore ignores ignoring disregard omit omits
@@ -28,14 +29,15 @@ CONTROL: Final = _set(
     hypothetically unlikely likely todo tbd fixme wenn falls sofern sobald solange ansonsten sonst ausser außer nur
     nie niemals nicht kein keine keinen keiner jede jeder jedes jeden jedem alle wiederhole wiederholen wiederholt
     nochmals nochmal erneut mal bis waehrend während vielleicht eventuell entweder oder statt stattdessen
-    überspringe ueberspringe auslassen ignoriere ignorieren abbrechen einmal zweimal dreimal vorausgesetzt ob si
+    überspringe überspringen
+    ueberspringe ueberspringen auslassen ignoriere ignorieren abbrechen einmal zweimal dreimal vorausgesetzt ob si
     sinon sauf excepté excepte chaque tant jusque jusqu lorsque lorsqu quand pendant seulement uniquement jamais
     pas aucun aucune ne répéter repeter répète repete répétez repetez fois encore soit ou plutôt plutot ignorer
     ignorez sauter omettre facultatif cuando mientras hasta cada todos todas salvo excepto solo sólo solamente
     únicamente unicamente nunca jamás jamas ningún ninguna repetir repite repita veces vez quizás quizá quiza
-    opcionalmente omitir omite ignorar ignora saltar se quando finché ogni altrimenti mai soltanto ripeti ripetere
-    volte als indien tenzij anders alleen elke nooit niet herhaal om när annars varje hvis ellers jeśli inaczej
-    jeżeli każdy nie если когда иначе пока каждый каждого каждой каждое только никогда не повторить повтори
+    opcionalmente contrario omitir omite ignorar ignora saltar se quando finché ogni altrimenti mai soltanto ripeti
+    ripetere volte als indien tenzij anders alleen elke nooit niet herhaal om när når annars varje hvis ellers jeśli
+    inaczej jeżeli każdy nie если когда иначе пока каждый каждого каждой каждое только никогда не повторить повтори
     повторите раз кроме якщо коли кожен кожного тільки ніколи ggf gegebenenfalls evtl mindestens höchstens toutes tous
     éventuellement eventuellement jusquà mentre ripetete hver hvert aldrig aldri ikke inte endast powtórz tylko nigdy
     opakuj pokud každý nikdy ako ponovi dacă repetă jos toista vain kui jei jika ulangi hanya setiap nếu lặp mỗi kung
@@ -80,7 +82,7 @@ LEADING: Final = _set(
     """
     for on in at with without under over above below beneath beyond during after before between within upon besides
     amid among throughout given granted considering should were had is are was does did do has have can could may might
-    would because since although though as but yes true false
+    would because since although though as but yes true false you
     bei für fuer ohne mit nach vor ab unter über ueber pour avec sans chez après avant para con sin tras bajo al
     """
 )
