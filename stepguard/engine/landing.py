@@ -22,6 +22,7 @@ from stepguard.procedure.steps import Step
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.replies.partial import is_runaway
+from stepguard.replies.thinking import without_thinking
 from stepguard.results import AttemptOutcome, Occurrence
 
 _PASSED_OVER: Final = 2
@@ -184,9 +185,11 @@ def _is_overlong(rejection: Rejection, step: Step, values: Mapping[str, Value]) 
 
 
 def _unread(reply: Reply | None) -> str | None:
-    """All that a reply says in which no claim could be read, so that the same is known again; None for any other."""
+    """All that a reply says, but for thinking, in which no claim could be read, so that the same is known again; None
+    for any other."""
     if reply is None or reply.readable:
         return None
     completion = reply.completion
+    spoken = without_thinking(completion.text or "")
     calls = (part for call in completion.tool_calls for part in (call.name, call.arguments))
-    return "\0".join((completion.text or "", completion.refusal or "", *calls))
+    return "\0".join((spoken if isinstance(spoken, str) else spoken.mark, completion.refusal or "", *calls))

@@ -39,7 +39,11 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
             f"there is no folder {folder}: give one whose files hold a procedure each", option="procedures"
         )
     procedures: dict[str, Procedure] = {}
-    for path in sorted(folder.iterdir()):
+    try:
+        files = sorted(folder.iterdir())
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be read: {error.strerror or error}", option="procedures") from None
+    for path in files:
         if path.suffix.lower() not in _SUFFIXES or path.name.startswith(".") or not path.is_file():
             continue
         name = path.stem

@@ -174,7 +174,7 @@ class StepBook:
         rung: how it is asked next, None where it is asked for the first time.
         votes: how often each of its values was claimed, where no check decides.
         parts: what was asked in its place, with the values of that which are verified.
-        unread: the kind of the last deviation and all that the reply said, where no claim could be read in it.
+        unread: what the last reply said, where no claim could be read in it.
         passed_over: how often it was refused behind another step, and is asked as if for the first time all the same.
     """
 
@@ -183,7 +183,7 @@ class StepBook:
     rung: Rung | None = None
     votes: Counter[str] = field(default_factory=Counter)
     parts: list[tuple[StandIn, dict[str, Value]]] = field(default_factory=list)
-    unread: object = None
+    unread: str | None = None
     passed_over: int = 0
 
 
@@ -324,7 +324,7 @@ class Repairs:
         failures.rungs.append(rung)
         failures.advanced.append(advanced)
         # A reply that was cut off says nothing of how it would have ended.
-        reply = None if unread is None or deviation.kind == "truncated" else (deviation.kind, _gist(unread))
+        reply = None if unread is None or deviation.kind == "truncated" else _gist(unread)
         again = reply is not None and reply == book.unread
         failures.echoes = failures.echoes + 1 if again else int(reply is not None)
         book.unread = reply
@@ -416,8 +416,9 @@ def _copied(failures: Failures) -> Failures:
 
 
 def _gist(said: str) -> str:
-    """What a reply says, apart from white space, capitals, fences, signs that nobody sees and the order of its keys."""
+    """What a reply says, apart from white space, capitals, fences, signs that nobody sees, apostrophes and the order of
+    its keys."""
     text = without_unseen(unicodedata.normalize("NFKC", said)).casefold().strip("`~ \t\r\n").removeprefix("json")
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text, object_pairs_hook=lambda pairs: sorted(pairs, key=repr)))
-    return "".join(text.split())
+    return "".join(text.replace("\u2019", "'").split())

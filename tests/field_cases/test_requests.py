@@ -50,6 +50,9 @@ SAME: Mapping[str, Callable[[str], Completion]] = {
     "R10-other-tool": lambda gap: Completion(None, "tool_calls", tool_calls=(ToolCall("final", f'{{"a":{gap}1}}'),)),
     "R10-keys": lambda gap: Completion('{"a": 1, "b": 2}' if len(gap) % 2 else '```json\n{"b": 2, "A": 1}\n```'),
     "R10-capitals": lambda gap: Completion("No idea." if len(gap) % 2 else "no\u200b idea."),
+    "R10-thinking": lambda gap: Completion(
+        f"<think>{len(gap)} ways</think>" + ("I can't", "I can\u2019t")[len(gap) % 2]
+    ),
     "R10-stopped": lambda gap: Completion(f'{{"t0":{gap}"1"', "stopped_early"),
 }
 
