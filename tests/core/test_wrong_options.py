@@ -103,11 +103,11 @@ TAKERS: Final[list[tuple[str, Callable[..., Any], list[tuple[Any, ...]]]]] = [
         ("max_procedure", 0), ("max_transcript", True), ("max_runs", "9"), ("models", "openai/gpt-x", {"a": 5}),
         ("guard", {"observe": True}, {"segment": 0}), ("procedures", "/no/such/folder"),
     ]),
-    ("starlette", of("serve.create_app", "https://host/v1"), [
+    ("prometheus_client", of("serve.create_app", "https://host/v1"), [
         ("upstream_key", "key-of-the-upstream"), ("api_key", "", "short"), ("procedures", {"a@b": SUMS}, "/no/where"),
         ("more_paths", ["GET files"], ["GET /files/../x"]), ("guard", {"segment": 0}),
     ]),
-    ("starlette", lambda **wrong: of("serve.create_app")(**wrong), [
+    ("prometheus_client", lambda **wrong: of("serve.create_app")(**wrong), [
         *(("upstream", each) for each in (
             "api.openai.com", "https://user:pass@host/v1", "http://[::1", "http://host:99999999/v1",
             "https://host/v1/chat/completions", "https://host/v1/responses/",
