@@ -7,6 +7,7 @@ may hold the others may hold, too.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -19,6 +20,9 @@ from stepguard.errors import BackendError
 from stepguard.language.strict_json import decode
 
 _TOKEN_COUNTS: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
+_COUNT: Final = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4}", re.ASCII)
+_IMPOSSIBLE: Final = 10**12
+"""No reply takes so many tokens: a server that says so does not know."""
 
 
 def read_completion(
@@ -214,9 +218,9 @@ def _detail(usage: object, places: Sequence[str], name: str) -> int:
 
 
 def token_count(given: object) -> int:
-    """A count of tokens; some servers send it as text, or with decimals."""
-    if isinstance(given, str) and given.strip().isdecimal() and len(given) < 20:
-        given = int(given)
+    """A count of tokens; some servers send it as text, or with decimals. 0 where it is none that could be true."""
+    if isinstance(given, str) and _COUNT.fullmatch(given.strip()):
+        given = int(given.replace(",", ""))
     if isinstance(given, float) and given.is_integer():
         given = int(given)
-    return given if type(given) is int and given > 0 else 0
+    return given if type(given) is int and 0 < given < _IMPOSSIBLE else 0

@@ -174,7 +174,7 @@ class TestTerminal:
         reader, writer = os.pipe()
         os.close(reader)
         done = subprocess.run(
-            [sys.executable, "-m", "stepguard.cli", "run", INVOICE, *INVOICE_INPUTS, how],
+            [sys.executable, "-m", "stepguard", "run", INVOICE, *INVOICE_INPUTS, how],
             stdout=writer,
             stderr=subprocess.PIPE,
             timeout=60,

@@ -132,6 +132,7 @@ def test_a_refusal_costs_nothing(chat_server: ChatServer, status: int) -> None:
     "usage",
     [
         *({"prompt_tokens": "500", "completion_tokens": "900"}, {"prompt_tokens": 500.0, "completion_tokens": 900.0}),
+        {"prompt_tokens": "0,500", "input_tokens": 500, "completion_tokens": 1e30, "output_tokens": "900"},
         *([USED], {"input_tokens": 500, "output_tokens": 900}, {"completion_tokens": 900, "total_tokens": 1400}),
     ],
 )
