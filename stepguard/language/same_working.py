@@ -56,8 +56,9 @@ def normal_form(tree: Expression, values: Mapping[str, Value], *, in_hundredths:
 def settled_forms(tree: Expression, values: Mapping[str, Value]) -> Iterator[str]:
     """The normal forms of `tree` with functions written as what they came to, at most `_MAX_SETTLED` of them.
 
-    Of ``max(0, h - 40) * rate`` with 46.5 for h these are ``(46.5 - 40) * 18.2`` and ``6.5 * 18.2``: the argument that
-    was taken, and its value. The value of the expression as a whole is none of its workings.
+    Of ``max(0, h - 40) * rate`` with 46.5 for h these are ``max(0, 6.5) * 18.2``, ``(46.5 - 40) * 18.2`` and
+    ``6.5 * 18.2``: the arguments that were worked out, the one that was taken, and its value. The value of the
+    expression as a whole is none of its workings.
     """
     if any(type(node) is Call and node.function in _SETTLING for node in walk(tree)):
         ways = islice(_Settled(values).ways(tree, whole=True), 1, _MAX_SETTLED)
@@ -88,6 +89,8 @@ class _Settled:
             case Call(function, arguments, mode):
                 yield from (Call(function, each, mode) for each in self.all(arguments))
                 if function in _SETTLING:
+                    settled = (Number(cast(Exact, evaluate(each, self.values))) for each in arguments)
+                    yield Call(function, tuple(settled), mode)
                     taken = self.taken(tree)
                     yield from (each for each in taken if not (whole and _is_leaf(each)))
                     if not whole:

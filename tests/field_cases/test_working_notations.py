@@ -79,6 +79,8 @@ def test_typeset_working_passes_in_a_reply_as_in_an_audit(formula: str, entry: s
     *((f"inputs: h, rate\nt1 = {formula}", {"h": "46.5", "rate": "18.20"}, *row) for formula, *row in (
         ("max(0, h - 40) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
         ("max(0, h - 40) * rate", "6.5 * 18.20 = 118.30", True),
+        ("max(0, h - 40) * rate", "max(0, 6.5) * 18.20 = 6.5 * 18.20 = 118.30", True),
+        ("max(0, h - 40) * rate", "max(0, 7) * 18.20 = 118.30", False),
         ("min(h, 40) * rate", "40 * 18.20 = 728", True),
         ("abs(40 - h) * rate", "(46.5 - 40) * 18.20 = 118.30", True),
         ("abs(40 - h) * rate", "-(40 - 46.5) * 18.20 = 118.30", True),
