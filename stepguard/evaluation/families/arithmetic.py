@@ -250,7 +250,7 @@ class Arithmetic(DraftedFamily):
     def _written(self, operand: Operand, sign: str) -> str:
         if isinstance(operand, str):
             return operand
-        return str(operand) if sign in "*/" else str(_number(operand, self.places))
+        return str(operand) if sign in "*/" else _constant(operand, self.places)
 
     def _bound(self, program: Program) -> int:
         order = [*program.inputs, *(each.name for each in program.instructions)]
@@ -284,7 +284,13 @@ class _Operation:
     def _operand_text(self, operand: Operand, values: Mapping[str, Value]) -> str:
         if isinstance(operand, str):
             return str(values[operand])
-        return str(operand) if self.instruction.sign in "*/" else str(_number(operand, self.places))
+        return str(operand) if self.instruction.sign in "*/" else _constant(operand, self.places)
+
+
+def _constant(scaled: int, places: int | None) -> str:
+    """A scaled number as it stands in a formula: a whole one without places, as ``13.000`` may group thousands."""
+    scale = 10 ** (places or 0)
+    return str(_number(scaled, places) if scaled % scale else scaled // scale)
 
 
 def _number(scaled: int, places: int | None) -> Value:
