@@ -97,7 +97,7 @@ class GuardOptions:
             would give up is asked of each of them once. Another model in the ladder
             (`stepguard.repair.rungs.another_model`) stands in as well, behind them. The budget counts all of them
             together, `stepguard.backends.circuit.CircuitBreaker` each by itself; `Attempt.backend` says who was asked,
-            and `StepRecord.assistance` which steps another model had to answer.
+            and `StepRecord.assistance` which steps another model was asked for that would have been given up.
         person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
             async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
