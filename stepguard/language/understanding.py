@@ -80,7 +80,7 @@ _TURNING: Final = lazy_pattern(
     r"\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
     r"|\bat first\b|\bfor now\b|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b"
     r"|\bwhat is\W*\Z|\bwas once\b|\b(?:up to|around)\W*\Z"
-    r"|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answer|result|value|solution)s?\b"
+    r"|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answers?|results?|solutions?|value)\b"
     r"|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z"
     r"|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
     r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b"

@@ -67,15 +67,19 @@ def test_one_command_makes_the_recorded_table_again(
     folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """From the recorded replies alone, without model or network, the benchmark gives the figures that it gave."""
-    results = json.loads((RECORDED.parents[1] / folder / "results.json").read_text(encoding="utf-8"))
-    command = shlex.split(results["meta"]["reproduce"])
-    assert command[0] == "stepguard"
     monkeypatch.chdir(RECORDED.parents[3])
+    assert_made_again(folder, capsys)
+
+
+def assert_made_again(folder: str, capsys: pytest.CaptureFixture[str], items: str = "DIR") -> None:
+    results = json.loads((RECORDED.parents[1] / folder / "results.json").read_text(encoding="utf-8"))
+    name, *command = shlex.split(results["meta"]["reproduce"])
+    assert name == "stepguard"
     with no_real_requests():
-        assert main([*command[1:], "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)
-    assert [timeless(row) for row in again["rows"]] == [timeless(row) for row in results["rows"]]
-    assert again["paired"] == results["paired"]
+        assert main([*(part.replace("DIR", items) for part in command), "--json"]) == 0
+    again, recorded = (found.get("whole", found) for found in (json.loads(capsys.readouterr().out), results))
+    assert [timeless(row) for row in again["rows"]] == [timeless(row) for row in recorded["rows"]]
+    assert again["paired"] == recorded["paired"]
 
 
 def timeless(row: dict[str, Any]) -> dict[str, Any]:
@@ -93,14 +97,8 @@ def test_recorded_runs_on_the_items_of_others_end_as_they_did(
     items = os.environ.get("STEPGUARD_PUBLISHED")
     if items is None:
         pytest.skip("STEPGUARD_PUBLISHED names no folder with the items of published benchmarks")
-    results = json.loads((RECORDED.parents[1] / folder / "results.json").read_text(encoding="utf-8"))
-    command = [part.replace("DIR", items) for part in shlex.split(results["meta"]["reproduce"])]
     monkeypatch.chdir(RECORDED.parents[3])
-    with no_real_requests():
-        assert main([*command[1:], "--json"]) == 0
-    again = json.loads(capsys.readouterr().out)["whole"]
-    assert [timeless(row) for row in again["rows"]] == [timeless(row) for row in results["whole"]["rows"]]
-    assert again["paired"] == results["whole"]["paired"]
+    assert_made_again(folder, capsys, items)
 
 
 @pytest.mark.slow

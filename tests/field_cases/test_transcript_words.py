@@ -63,6 +63,7 @@ def test_a_column_that_denies_its_row_counts_whatever_it_is_called(head: str) ->
         *("Number of books: {}", "Then add the dogs of the farmer: {}", "## Solution\n\n{}", "After multiplying, {}"),
         *("According to the procedure, {}", "Since nobody sold a thing, {}", "{} (because Kwame has x)", "{} books"),
         *("{} (using x and y)", "{} \u2014 the product of x and y", "{}, so we go on", "Here are the steps:\n{}"),
+        *("We start from the given values.\n{}", "Here are the given values:\n{}"),
         *("Let's carry out the procedure step by step.\n{}", "### Step 1: Multiply x by y\n{}", "Cost of the rent: {}"),
         *(
             "You get {}",
