@@ -35,6 +35,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
 _POLICY = re.compile(r"\br=0\b[^,]*\bt=([0-9]{1,9})")
 _FIRST_MOMENT: Final = 1e9
 """From here on a number of seconds is a moment since 1970, and a thousand times that one in milliseconds."""
+_LONGEST_RESET: Final = 2 * 86_400.0
+"""What begins anew later than that is an account, and no limit that anybody waits for."""
 _DEEPEST: Final = 8  # with the next, so that a hostile body costs little
 _MOST_NODES: Final = 500
 _LONGEST_TEXT: Final = 20_000
@@ -115,11 +117,9 @@ def _after_now(moment: float) -> float:
 def _until(text: str) -> float | None:
     """The seconds to a date, against this machine's clock."""
     for read in (parsedate_to_datetime, datetime.fromisoformat):
-        try:
+        with suppress(ValueError, OverflowError):
             date = read(text)
-        except ValueError:
-            continue
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time())
+            return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - time.time())
     return None
 
 
@@ -156,7 +156,9 @@ def _labelled_delay(name: str, value: object) -> float | None:
     key = _KEY.fullmatch(_LETTERS.sub("", name.lower())) if len(name) < 40 else None
     if key is None or (isinstance(value, int | float) and value < 0):
         return None
-    return _seconds(value, 0.001 if (key["unit"] or "").startswith("m") else 1.0)
+    seconds = _seconds(value, 0.001 if (key["unit"] or "").startswith("m") else 1.0)
+    renewal = key[0].startswith("reset") and seconds is not None and seconds > _LONGEST_RESET
+    return None if renewal else seconds
 
 
 def _in_words(words: str) -> float | None:

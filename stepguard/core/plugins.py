@@ -75,7 +75,7 @@ class Plugins:
     def own(self, name: str) -> type | None:
         """The class of this package that has this name; None where there is none."""
         module, attribute = self.shared.get(name, (f"{self.folder}.{name}", name.title().replace("_", "")))
-        if not name.isidentifier() or find_spec(module) is None:
+        if not name.isidentifier() or name.startswith("_") or find_spec(module) is None:
             return None
         found: type | None = getattr(import_module(module), attribute, None)
         return found if isinstance(found, type) else None

@@ -141,7 +141,7 @@ class Ladder:
         guessing = self._values_left(failures) is not None
         for rung in self._open(failures):
             own = not rung.independent
-            if own and (others_only or (failures.runaways and failures.ran_on_like(rung))):
+            if own and (others_only or failures.ran_on_like(rung)):
                 continue
             if guessing and (self._would_guess(rung, failures) if own else failures.has_erred(rung)):
                 continue

@@ -59,7 +59,10 @@ class Failures:
             another. It is counted against the step that led it.
         echoes: how often in a row, the last failure included, the same reply came in which no claim could be read,
             but for white space; 0 where one could.
-        runaways: how many replies ran on and on at this step; once one has, all that were cut off there count.
+        runaways: how many replies ran on and on at this step; once one has that was no draft, all that were cut off
+            there count.
+        ran_on: whether one of them was no draft, so that small steps will be run on at, too. What ran on behind a draft
+            says that of drafts alone: small steps are asked without the text.
         isolated: whether it was asked by itself and greedily before, as it stands: the same would come back.
         useless: the names of rungs that seldom cured steps of its kind; see `stepguard.core.profile`.
         passed: other models that did not answer in this run, or that stand in for its own by now.
@@ -77,6 +80,7 @@ class Failures:
     unread: bool = False
     echoes: int = 0
     runaways: int = 0
+    ran_on: bool = False
     isolated: bool = False
     useless: frozenset[str] = frozenset()
     passed: tuple[Backend, ...] = ()
@@ -118,12 +122,8 @@ class Failures:
         return any(each == rung and kind == "wrong_value" for each, kind in zip(self.rungs, self.kinds, strict=True))
 
     def ran_on_like(self, rung: Rung) -> bool:
-        """Whether replies that ran on say that those to a rung will, which has the model write more than the step.
-
-        What ran on behind a draft says that of drafts alone: small steps are asked without the text.
-        """
-        cut = [each for each, kind in zip(self.rungs, self.kinds, strict=True) if kind == "truncated"]
-        return rung.draft or (rung.assistance == "split" and not all(each.draft for each in cut))
+        """Whether replies that ran on say that those to a rung will, which has the model write more than the step."""
+        return self.runaways > 0 and (rung.draft or (rung.assistance == "split" and self.ran_on))
 
     def can(self, rung: Rung) -> bool:
         """Whether a rung asks anything, and anything that was not asked before, of somebody who may answer."""
@@ -328,12 +328,13 @@ class Repairs:
         again = reply is not None and reply == book.unread
         failures.echoes = failures.echoes + 1 if again else int(reply is not None)
         book.unread = reply
-        if deviation.kind == "truncated" and not rung.independent:
+        if not rung.independent:
+            failures.runaways += runaway
+            failures.ran_on = failures.ran_on or (runaway and not rung.draft)
+        if failures.ran_on:
             own = zip(failures.kinds, failures.rungs, strict=True)
             cut = sum(kind == "truncated" and not each.independent for kind, each in own)
-            failures.runaways = cut if runaway or failures.runaways else 0
-        elif runaway and not rung.independent:
-            failures.runaways += 1
+            failures.runaways = max(failures.runaways, cut)
         failures.last_wrong = None if wrong is None else " ".join(wrong.split())
         if failures.last_wrong is not None:
             failures.wrong.append(failures.last_wrong)

@@ -49,7 +49,8 @@ class WholeNumbers(StandIn):
         """See `StandIn.behind`."""
         unknown = StandIn.behind(self, values)
         if self.parted and 0 < len(unknown) < len(self.steps):  # what stands before the first of them was right
-            return (*_sum_in_thousands(unknown[0], values), *unknown[1:])
+            used = (*(step.id for step in self.steps), *(() if self.rounding is None else (self.rounding.id,)))
+            return (*_sum_in_thousands(unknown[0], values, used), *unknown[1:])
         if unknown or self.rounding is None or self.rounding.id in values:
             return unknown
         kind = self.rounding.type
@@ -120,14 +121,14 @@ def _in_thousands(tree: Expression, parts: SmallSteps) -> Expression:
     return whole if below is None else Chain((parts.named(whole), below), ("+",))
 
 
-def _sum_in_thousands(step: Step, values: Mapping[str, Value]) -> tuple[Step, ...]:
+def _sum_in_thousands(step: Step, values: Mapping[str, Value], used: tuple[str, ...]) -> tuple[Step, ...]:
     """A small step that adds long numbers, as further ones that are not known yet; itself where it has none."""
     tree = step.expression
     if not isinstance(tree, Chain) or not tree.additive:
         return (step,)
     try:
         whole = _whole(tree, values, 0)
-        parts = SmallSteps((), {}, prefix=f"{step.id}_")
+        parts = SmallSteps(used, {}, prefix=f"{step.id}_")
         last = Step(step.id, _in_thousands(whole, parts))
     except (EvaluationError, NoParts):
         return (step,)

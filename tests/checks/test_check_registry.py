@@ -95,7 +95,11 @@ def test_a_file_names_checks(checks: str, expected: list[Any]) -> None:
 @all_rows(
     "checks, told",
     [
-        *(("- smal", "unknown check 'smal'"), ("- small: 3", "takes no options")),
+        *(
+            ("- smal", "unknown check 'smal'"),
+            ("- __init__", "unknown check '__init__'"),
+            ("- small: 3", "takes no options"),
+        ),
         ("- between: {leest: 3}", "no option 'leest': it takes least, most, strict"),
         ("- between: {least: wrong}", "'wrong' is no number"),
         ("- between: {least: broken}", "cannot be made: KeyError"),

@@ -71,7 +71,7 @@ REFUSED = {
         *(("--arms 'guard(speed=2)'", "it takes segment"), ("--arms guard,guard", "--arms")),
         *(("--arms program", "needs a model"), ("--arms 'guard)('", "names no arm")),
         ("--lengths 1000000000000", "--lengths takes numbers up to 1,000,000"),
-        ("--lengths 3 -n 1000000000000", "--n takes numbers up to 1,000,000"),
+        ("--lengths 3 -n 1000000000000", "-n takes numbers up to 1,000,000"),
         *((f"--lengths 3 -n 1 --out {out}", "--out takes a folder, but") for out in ("steps.txt", "steps.txt/below")),
         ("--profile study --model m --base-url http://127.0.0.1:9/v1", "--profile is for the simulated model"),
         ("--profile typical", "--profile is one of qwen2.5-coder-1.5b, study, not 'typical'"),

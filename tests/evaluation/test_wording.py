@@ -106,6 +106,8 @@ def test_brief_prompts_lack_the_same_but_for_the_list_that_they_have_not() -> No
     assert '{"s1":"-14+36=22","s2":"22*3=66"' in plain
     prompts = {decision: run(f"guard(without={decision})", prompts="brief")[0].prompts for decision in DECISIONS}
     assert '{"s1":"22","s2":"66","s3":"-36",' in prompts["working"][1]
+    assert "equals sign" in plain
+    assert "equals sign" not in prompts["working"][1]
     assert '{"s1":"-14+36=22","s2":"22*3=66"' in prompts["names"][1]
     assert prompts["operands"][1] == re.sub(r"   \(.*\)$", "", plain, flags=re.MULTILINE)
     assert prompts["values"] == []

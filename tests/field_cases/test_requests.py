@@ -141,6 +141,21 @@ RAMBLES: Mapping[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.parametrize("cuts", [0, 1, 2])
+def test_a_draft_that_ran_on_leaves_the_small_steps(cuts: int) -> None:
+    """Replies that were only cut off before it were no rambling, and small steps are asked without the draft."""
+    cut, draft = Completion('{"t1": "12 *', "length"), Completion("Twelve times thirty, let me think", "length")
+    replies = [*[cut] * cuts, Completion('{"t1": "12 * 34 = 468"}'), draft]
+
+    class Model(SimulatedModel):
+        def complete(self, request: Request) -> Completion:
+            return replies.pop(0) if replies else super().complete(request)
+
+    procedure = Procedure.parse("inputs: x, y\nt1 = x * y")
+    result = Guard(Model(slips=Slips.none()), repair=Ladder([Draft(), Split()])).run(procedure, {"x": 12, "y": 34})
+    assert (result.status, result.steps[0].assistance) == ("verified", "split"), result.problem
+
+
 @pytest.mark.parametrize("words", RAMBLES.values(), ids=RAMBLES)
 @pytest.mark.parametrize("repair", [None, 10, Again()], ids=["ladder", "number", "policy"])
 def test_a_model_that_rambles_is_recognised_at_its_first_step(words: Callable[[int], str], repair: Any) -> None:

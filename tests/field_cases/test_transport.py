@@ -367,6 +367,8 @@ DELAYS: list[tuple[dict[str, str], object, str, float | None]] = [
     ({}, None, "the limit is 30 requests in 60s", None),
     ({}, None, "You used 3 s of audio; try again later", None),
     ({}, {"retryDelay": {"seconds": 10**400}}, "", None),
+    ({}, {"error": {"retry_after": "Mon, 01 Jan 299999999999999024 00:00:00 GMT"}}, "", None),
+    ({}, {"error": {"quota": {"reset_at": "2999-12-31T00:00:00Z"}}}, "", None),  # an account begins anew, no limit
     ({}, {"retryDelay": "soon", "retryable": True, "retries": 3}, "", None),
     ({}, {"retry_after": float("nan")}, "", None),
     ({"retry-after": "nan"}, None, "", None),

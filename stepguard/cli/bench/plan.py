@@ -143,15 +143,15 @@ def _numbers(text: str, option: str) -> list[int]:
         numbers = [int(piece) for piece in text.split(",")]
     except ValueError:
         numbers = []
+    dashes = "-" if len(option) == 1 else "--"
     if option == "lengths" and len(set(numbers)) != len(numbers):
         raise ConfigError(f"--lengths {text}: a length stands twice; keep one, and set -n for more runs", option=option)
     if not numbers or min(numbers) < 1:
-        dashes = "-" if len(option) == 1 else "--"
         raise ConfigError(
             f"{dashes}{option} takes whole numbers above 0, separated by commas, not {text!r}", option=option
         )
     if max(numbers) > _MOST:
-        raise ConfigError(f"--{option} takes numbers up to {_MOST:,}, not {max(numbers):,}", option=option)
+        raise ConfigError(f"{dashes}{option} takes numbers up to {_MOST:,}, not {max(numbers):,}", option=option)
     return numbers
 
 

@@ -185,8 +185,11 @@ def _changed(message: Message, dropped: re.Pattern[str]) -> Message:
 def _without_work(message: Message) -> Message:
     """The same with results alone in the demonstration, and asking for nothing else."""
     if message.role == "system":
-        asked = "the formula with the numbers filled in, an equals sign, the result."
-        return replace(message, content=message.content.replace(asked, "the result alone."))
+        content = message.content
+        for asked in ("the formula", "its formula"):  # as full and as brief prompts ask for it
+            asked += " with the numbers filled in, an equals sign, the result."
+            content = content.replace(asked, "the result alone.")
+        return replace(message, content=content)
     if message.role == "assistant":
         entries = _entries(message.content).items()
         bare = {name: each.rpartition("=")[2].strip() if isinstance(each, str) else each for name, each in entries}
