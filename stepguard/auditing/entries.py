@@ -67,6 +67,7 @@ VALUE_HEADS: Final = frozenset((
     "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
 ))  # fmt: skip
+_WORK_HEADS: Final = frozenset(("working", "work", "calculation", "formula", "sum", "expression", "computation"))
 FAULTS: Final = frozenset(("wrong", "false", "error", "errors", "mistake", "mistakes"))
 """What heads a column in which "no" is praise."""
 _RESULT: Final = re.compile(
@@ -456,7 +457,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
 def _is_datum(cell: str, head: set[str]) -> bool:
     """Whether a cell is a rate, or a number in a column of its own, such as a quantity: no working."""
     found = _DATUM.fullmatch(cell)
-    return found is not None and (found["rate"] is not None or bool(head and not head & VALUE_HEADS))
+    return found is not None and (found["rate"] is not None or bool(head and not head & (VALUE_HEADS | _WORK_HEADS)))
 
 
 def _in_another(head: str, step: Step) -> bool:

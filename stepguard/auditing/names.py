@@ -192,8 +192,8 @@ def unread_line(text: str, name: str, entries: Iterable[Entry]) -> str:
     for line in text.splitlines(keepends=True):
         start, at = at, at + len(line)
         if (
-            _ENDS_ON_NUMBER.search(line.rstrip())
-            and spoken.search(line)
+            spoken.search(line)
+            and _ENDS_ON_NUMBER.search(spoken.sub("", line).rstrip())
             and not any(first < at and last > start for first, last in read)
         ):
             return line.strip()

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect_right
+from functools import cache
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
@@ -51,7 +52,7 @@ _CALLED_BEHIND: Final = lazy_pattern(
     rf"(?:{_CALLED})\b"
     r"(?! (?!(?:by|on|since|as|due)\b)[a-z0-9])"
     rf"|[^\w\n|]+(?:since |now |already )?(?:{_CALLED})"
-    r"(?: (?:by|on|since|as)\b[^\n|]*|[^\w\n|]*)(?=\n|\||\Z)|,? (?:does not apply|no longer applies)\b"
+    r"(?: (?:by|on|since|as)\b|[^\w\n|]*(?=\n|\||\Z))|,? (?:does not apply|no longer applies)\b"
     r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
     r"| [(\[](?:old|alt|bisher|previous(?:ly)?|former(?:ly)?)[)\]]"
     r"|,? (?:is|are) no longer\b|,? would (?:be (?:due|payable|charged|owed|added)|have been|apply)\b"
@@ -82,7 +83,8 @@ _CALLED_BEFORE: Final = lazy_pattern(
 )
 """What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
 _CONDITION: Final = (
-    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so|gew\u00fcnscht|vorhanden|n\u00f6tig)\b)"
+    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so|gew\u00fcnscht|vorhanden|n\u00f6tig"
+    r"|(?:it is |you have )?not (?:yet|already)|noch nicht|(?:you|there) (?:have|are) (?:any |further )?questions)\b)"
     r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|in (?:the )?case|in the event|on condition"
     r"|provided (?:that|you|it|he|she|they|no)|assuming|supposing|should (?:you|the|it)|sofern"
     r"|(?-i:[Ss]i)|en cas (?:de|d['\u2019][^\W\d_]+)|en caso de|im falle?|vorausgesetzt|\u00e0 condition)(?=\s)"
@@ -94,10 +96,14 @@ _CONDITION_BEFORE: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _CONDITION_BEHIND: Final = lazy_pattern(
-    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?!unless)(?:{_CONDITION})\b[^;|\n]*", re.IGNORECASE
+    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?!unless)(?:{_CONDITION})\b"
+    rf"(?![^;|\n)]{{1,60}}[:=]\s?{_MONEY}[0-9])[^;|\n]*",  # and no condition of the amount behind it
+    re.IGNORECASE,
 )
 _BARE: Final = lazy_pattern("[0-9.,]+")
 _CELL: Final = lazy_pattern("[;|]")
+_BAR: Final = lazy_pattern(r"(?<!\\)\|")
+_GUESSING: Final = lazy_pattern(r"\b(?:estimat|approx|guess|rough|provisional|circa)", re.IGNORECASE)
 _STAMPED: Final = (
     "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED"
     "|TRAINING MODE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
@@ -113,19 +119,20 @@ _STAMP: Final = lazy_pattern(
     rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{_CALLED})\b"
     r"(?! (?:after|at|for|if|once|to|unless|until|when|where|with|without)\b)"
     rf"|this is (?:only )?an? (?:{_CALLED}) {_PAPER}\b)"
-    rf"|^[^\n0-9]{{0,40}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
+    rf"|^[^\n0-9|]{{0,40}}\b(?i:{_PAPER})\b[^\n0-9|]{{0,20}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
     re.MULTILINE,
 )
 """A line that says of the whole document that nothing in it holds."""
 _NOTE_MARKS: Final = "*\u2020\u2021\u00a7\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
-_NOTE_MARK: Final = lazy_pattern(rf"(?:\s?(?:{SIGN}|{CODE}))?\s?(?P<mark>[{_NOTE_MARKS}]+)(?!\w)")
+_NOTE_MARK: Final = lazy_pattern(rf"(?:[^\S\n]?(?:{SIGN}|{CODE}))?[^\S\n]?(?P<mark>[{_NOTE_MARKS}]+)(?!\w)")
 _NOTE: Final = lazy_pattern(rf"^[^\S\n]*(?P<mark>[{_NOTE_MARKS}]+)[)\s]*(?P<note>.*)", re.MULTILINE)
 _DOUBTING_NOTE: Final = lazy_pattern(
     rf"\b(?:estimate|approx|provisional|preliminary|thousands?\b|millions?\b|(?:{_CALLED}|{_CONDITION})\b)",
     re.IGNORECASE,
 )
 _WORD: Final = lazy_pattern(r"[^\W\d_]{3,}")
-_STEM: Final = 4
+_ENDING: Final = lazy_pattern("(?:e?s|e?d|ing|e)$")
+_STEM: Final = 5
 _COMMON: Final = frozenset((
     "the", "you", "your", "and", "are", "was", "were", "not", "has", "had", "have", "its", "for", "that", "this",
     "with", "from", "copy", "read", "what", "which", "who", "when", "how", "out", "much", "many", "does", "must",
@@ -157,14 +164,17 @@ class Statements:
             question: what is asked for: an instruction, a label, the name of a field.
         """
         start, end = span
-        if denied_before(self._text, start) or guessed(self._text, start, end):
+        if denied_before(self._text, start):
+            return False
+        if guessed(self._text, start, end) and not _GUESSING.search(question):
             return False
         front = f"{begun_before(self._text, start)} "
         if _ASKED.match(front) and _QUESTION.match(self._text, end):
             return False
         called, condition = self._called(front, start, end), self._condition(front, end)
-        said = " ".join((self._stamp, called, condition, self._note(end))).strip()
-        return not said or not _stems(question).isdisjoint(_stems(said))
+        said = " ".join((called, condition, self._note(end))).strip()
+        named = not said or not _stems(question).isdisjoint(_stems(said))
+        return named and (not self._stamp or not _words(question).isdisjoint(_words(self._stamp)))
 
     def _called(self, front: str, start: int, end: int) -> str:
         """The words by which an amount is called none, empty where there are none."""
@@ -203,13 +213,13 @@ class Statements:
     def _column(self, start: int) -> str:
         """The cell of the first row of a table above a place, empty where it stands in none."""
         begin = self._text.rfind("\n", 0, start) + 1
-        at, head = self._text.count("|", begin, start), ""
+        at, head = len(_BAR.findall(self._text, begin, start)), ""
         if at:
             for line in reversed(self._text[max(begin - 50 * _REACH, 0) : begin].split("\n")[:-1]):
                 if "|" not in line:
                     break
                 head = line
-        return "".join(head.split("|")[at : at + 1])
+        return "".join(_BAR.split(head)[at : at + 1])
 
     def _condition(self, front: str, end: int) -> str:
         """The condition on which an amount would be so, empty where there is none."""
@@ -227,13 +237,23 @@ class Statements:
         if self._notes is None:
             self._notes = {}
             for line in _NOTE.finditer(self._text):
-                self._notes.setdefault(line["mark"], []).append((line.start(), line["note"]))
+                note = line["note"][: 5 * _REACH]
+                doubt = note if _DOUBTING_NOTE.search(note) else ""
+                self._notes.setdefault(line["mark"], []).append((line.start(), doubt))
         notes = self._notes.get(mark["mark"], [])
         at = bisect_right(notes, (end, ""))
-        return notes[at][1] if at < len(notes) and _DOUBTING_NOTE.search(notes[at][1]) else ""
+        return notes[at][1] if at < len(notes) else ""
+
+
+@cache
+def _common() -> frozenset[str]:
+    return frozenset(_ENDING.sub("", word) for word in _COMMON)
+
+
+def _words(text: str) -> set[str]:
+    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    return {_ENDING.sub("", word.casefold()) for word in _WORD.findall(plain.replace("_", " "))} - _common()
 
 
 def _stems(text: str) -> set[str]:
-    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
-    words = {word.casefold() for word in _WORD.findall(plain.replace("_", " "))}
-    return {word[:_STEM] for word in words - _COMMON}
+    return {word[:_STEM] for word in _words(text)}

@@ -113,6 +113,7 @@ _FIGURE: Final = lazy_pattern(
     r"(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
     re.IGNORECASE,
 )
+_LONGEST_FIGURE: Final = 1000
 _SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
 _ASKING: Final = frozenset(("what", "how", "this", "that"))
 
@@ -204,13 +205,17 @@ def contradicts(words: str, tree: Expression, places: int | None, rounding: str 
     """
     calls = [node for node in walk(tree) if type(node) is Call and node.function in _ROUNDING]
     modes = {node.mode or _ROUNDING[node.function] for node in calls} | ({rounding} if places is not None else set())
+    chains = [node for node in walk(tree) if type(node) is Chain]
+    modes |= {"floor" for node in chains if not {"//", "%"}.isdisjoint(node.operators)}
     rounded = _ROUNDED.search(words)
     if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
         return rounded[0]
     literals = {abs(Fraction(node.value)) for node in walk(tree) if type(node) is Number}
-    signs = {sign[:1] for node in walk(tree) if type(node) is Chain for sign in node.operators}
+    signs = {sign[:1] for node in chains for sign in node.operators}
     signs |= {"-" for node in walk(tree) if type(node) is Negate or (type(node) is Number and node.value < 0)}
     for said in _FIGURE.finditer(words):
+        if len(said["figure"]) > _LONGEST_FIGURE:
+            return shorten(said[0])
         figure = Fraction(said["figure"].replace(",", ""))
         sign = "+" if said["more"] else "-" if said["less"] else "*" if said["times"] else "/"
         wanted = {figure} if sign in signs and ("/" in signs or not said["percent"]) else set()

@@ -67,7 +67,7 @@ _GOES_ON: Final = lazy_pattern(
     rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
     "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
     "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|times|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
-    rf"|{_SEPARATED}(?:{_LARGER})|{_BLANKS}?\(?[×x*]{_BLANKS}?1[,.]?000(?![0-9])"
+    rf"|{_SEPARATED}(?:{_LARGER})|{_BLANKS}?\(?[×x*]{_BLANKS}?1[,.]?000(?={_BLANKS}?(?:[)\n|;,]|\Z))"
     rf"|{_SEPARATED}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
     rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
     rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
@@ -122,7 +122,8 @@ _BOUNDS: Final = (
 """Behind which an amount is no more than the end of what is meant."""
 _MARKED: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 _GUESSED: Final = (
-    r"approx\.?|approximately|about|around|roughly|circa|ca\.?|nearly|almost|some|somewhere (?:near|around)|close to"
+    r"approx\.?|approximately|about|around|roughly|circa|(?-i:ca\.?)|nearly|almost|some|close to"
+    r"|somewhere (?:near|around)"
     r"|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take|more or less"
     r"|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly"
     r"|i (?:think|guess|believe)"
@@ -132,8 +133,8 @@ _GUESSED: Final = (
     r"|aproximadamente|aprox\.?|circa"
 )
 _GUESSED_BEFORE: Final = lazy_pattern(
-    rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=\w )c\. ?"
-    rf"|[~\u2248\u223c\u2243\u2245\u00b1] ?|(?<!\w)\?+ ?|\\(?:approx|sim|simeq|pm)\s?){_MARKED}\Z",
+    rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=\w )(?-i:c)\. ?"
+    rf"|[~\u2248\u223c\u2243\u2245\u00b1] ?|(?<![\w)])\?+|\\(?:approx|sim|simeq|pm)\s?){_MARKED}\Z",
     re.IGNORECASE,
 )
 _GUESSED_BEHIND: Final = lazy_pattern(

@@ -198,7 +198,7 @@ class Understanding:
         words = _words(_IDIOMS.sub(" ", parts[-1]))
         if _ACTOR.fullmatch(parts[-1].rstrip("$*_")) and not _REFUSED.search(parts[-1]):
             return ""
-        if (words[-1:] == ["is"] or _OWNED.search(parts[-1])) and self._is_quantity(parts[-1]):
+        if self._is_quantity(parts[-1]) and (words[-1:] == ["is"] or _OWNED.search(parts[-1])):
             return ""
         if self.unread(parts[-1]) or (words and self._turns(words, parts)):
             return parts[-1].strip()

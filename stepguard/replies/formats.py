@@ -72,7 +72,7 @@ _IN_BRIEF: Final = (
     "Answer with one JSON object as in the example: for each step its formula with the numbers filled in, an equals "
     "sign, the result."
 )
-_OF_NUMBERS: Final = re.compile("[-+*/=().,%0-9 ]+")
+_OF_NUMBERS: Final = re.compile("[-+*/=().,0-9 ]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

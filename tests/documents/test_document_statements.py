@@ -227,6 +227,17 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
         *(("If not paid in time, a late fee of 80 EUR is added.", question, held) for question, held in (
             ("Copy the late fee.", True), ("Copy the total.", False))),
         *(("There is no deposit of 80 EUR", q, h) for q, h in (("How much is the deposit?", False),)),
+        *((f"{called}: 80 EUR", question, False) for called, question in (  # words that only begin alike
+            ("Incorrect", "Copy the income."), ("Expected", "Copy the expenses."), ("Proposed", "the property tax"))),
+        *(("SPECIMEN\nPrice 80 EUR", question, held) for question, held in (
+            ("Copy the special price.", False), ("Copy the price of the specimen.", True))),
+        *(("The cost is estimated at 80 EUR.", question, held) for question, held in (
+            ("Copy the estimated cost.", True), ("Copy the cost.", False))),
+        *((document, "Copy the rent.", True) for document in (  # what is said of another line
+            "* Rent: 80 EUR\n* Late fee if paid late: 20 EUR", "Express shipping (cancelled)\nRent 80 EUR",
+            "Rent: 80 EUR (if paid in cash: 75 EUR)", "Rent 80 EUR, if not already paid.",
+            "Rent: 80 EUR*\n* incl. VAT; if you have questions, call us",
+            "| item | price | old |\n|---|---|---|\n| a \\| b | 80 EUR | 90 EUR |")),
         *(("Old price: 80 EUR", question, held) for question, held in (
             ("Copy the former or old price.", True), ("Copy the price.", False))),
         *(("Example: 80 EUR", question, held) for question, held in (

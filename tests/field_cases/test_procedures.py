@@ -64,6 +64,7 @@ REFUSED = {
     "P01-rounded by words": 't = x / 3  "Divide by three, rounded up"',
     "P01-rounded in another direction": 't: decimal(2, down) = x / 3  "The third, rounded up"',
     "P01-figure that the formula lacks": 't = x + 5  "Add 7"',
+    "P01-figure longer than numbers are": 't = x + 5  "add ' + "1" * 5000 + '"',
     "P01-percentage that the formula lacks": 't = price * 1.2  "Add 10%"',
     "P01-permission": 't = x + 1  "You may add one"',
     "P01-Danish": 't = x + 1  "N\u00e5r det regner"',

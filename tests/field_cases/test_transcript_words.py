@@ -330,6 +330,20 @@ def test_an_answer_for_other_inputs_or_that_is_only_hoped_for_is_none(front: str
     assert steps(f"{RIGHT}With x = 6, the answer is 52.").answer_right
 
 
+@all_rows("head", ["working", "calculation", "sum"])
+def test_a_column_of_workings_is_judged_beside_its_values(head: str) -> None:
+    """A05, the other side: a number under such a head is what was worked out, and no quantity."""
+    table = f"| step | {head} | value |\n|---|---|---|\n| t1 | 41 | 42 |\n| t2 | 47 | 47 |\n| t3 | 52 | 52 |"
+    assert [each.verdict for each in steps(table).steps] == ["wrong", "right", "right"]
+
+
+@all_rows("announced", ["We will use t1.", "I have not computed t1."])
+def test_a_line_that_names_a_step_without_a_number_hides_no_finding(announced: str) -> None:
+    """A01: the figure in the name of a step is no value that cannot be read."""
+    found = steps(f"{announced}\nt2 = 99\nt3 = 104\nAnswer: 104")
+    assert {"missing_step", "wrong_value"} <= {finding.kind for finding in found.findings}
+
+
 @all_rows("unread", ["t2 = forty-eight", "t2 = 4 8", "t2 = 48 (according to Bob)"])
 def test_what_rests_on_a_value_that_cannot_be_read_is_not_blamed(unread: str) -> None:
     """A01: the next step is judged by its own working, or not at all."""
