@@ -364,7 +364,8 @@ class _TermTypes:
         if kind.items is not None:
             return ValueType(kind="list", items=self.field(kind.items, key, of))
         if kind.record is None:
-            raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no field {key!r}")
+            years = ": compare dates, such as `born + 18 years <= today`" if kind.kind == "date" else ""
+            raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no field {key!r}{years}")
         found = kind.record.get(key)
         if found is None:
             names = [name for name, _ in kind.record.fields]

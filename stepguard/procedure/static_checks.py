@@ -174,7 +174,9 @@ class _Checker:
         if name in state.types:
             if name in state.fresh or not state.carries(name):
                 raise self.error(
-                    f"duplicate id: {name!r} is already set above; `repeat` alone sets one again, once a round",
+                    f"duplicate id: {name!r} is already set above, and only `repeat` sets one again, once a round: "
+                    f"choose its value in one step (`{name} = a if c else b`), take `sum of` what a loop sets, "
+                    "or give it another name",
                     statement,
                 )
             if state.types[name] != kind:
@@ -206,9 +208,9 @@ class _Checker:
         else:
             found = self.value(step.expression, state, what, step, scaled=_leaves_currency_open(step.type))
             if not fits(found, step.type):
-                raise self.error(
-                    f"{what} is {step.type}, and its expression gives {found}: declare `{step.id}: {found}`", step
-                )
+                divided = ", or divide it by `1 days`" if found.kind == "duration" and step.type.numeric else ""
+                declared = f"declare `{step.id}: {found}`{divided}"
+                raise self.error(f"{what} is {step.type}, and its expression gives {found}: {declared}", step)
         self.set(step.id, step.type, state, step, found)
 
     def condition(self, tree: Expression, state: _State, word: str, statement: Statement) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from datetime import time
 from fractions import Fraction
 
 import pytest
@@ -24,6 +25,7 @@ from stepguard.procedure.notation.parsing import parse_items
 from stepguard.procedure.statements import Body, ForEach, If, Repeat, Statement
 from stepguard.testing import SimulatedModel, Slips
 
+CALLED = "procedure p:\n  inputs: x\n  t = x + 1\n"
 REFUSED: dict[str, tuple[str, int, str]] = {
     **{
         f"row {row}": (f"inputs: c\ntable daily: c -> number\n  DE: 28\n  {row}\nx = daily[c]", 4, "no row of a table")
@@ -105,6 +107,15 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "option twice": ('t: text = "a"  check: length(most=2, most=3)', 1, "stands twice"),
     "call of itself": ("procedure p:\n  inputs: x\n  t = call p(x=x)\nu = call p(x=1)", 3, "calls itself"),
     "call of nothing": ("t = call p(x=1)", 1, "no procedure 'p'"),
+    "call of another type": (f"{CALLED}t: money(EUR) = call p(x=1)", 4, "'p' is number: leave the type out"),
+    "call with a check": (f"{CALLED}t = call p(x=1)  check: range(above=0)", 4, "stand behind the step of 'p'"),
+    "call in a sum": ("t = call p(x=1) + 1", 1, "of its own, and what is made of it another one: `x = call p(...)`"),
+    "call behind a sign": ("t = 2 * tool p(x=1)", 1, "`x = tool p(...)`"),
+    "call in a choice": ("t = 2 if a > 1 else function p(x=1)", 1, "`x = function p(...)`"),
+    "call in a condition": ("if a > 1 and function p(x=1) > 2:\n  t = 1", 1, "`x = function p(...)`"),
+    "chained condition": ("if 1 < x <= 3:\n  t = 1", 1, "`x > 0 and x < 10`"),
+    "words for a sign": ("if x is 3:\n  t = 1", 1, "written with a sign"),
+    "words for a bound": ("repeat at most 3 times until x exceeds 3:\n  x = x + 1", 1, "written with a sign"),
 }  # fmt: skip
 
 
@@ -156,6 +167,7 @@ def body_of(text: str) -> Body:
                 ((parse_expression("a > 1"), (Step("t", "1"),)), (Name("b"), (Step("t", "2"),))), (Step("t", "3"),)
             ),
         ),
+        ("if a > 9:00: t = 1", If(((Compare(">", Name("a"), LiteralTerm(time(9), "9:00")), (Step("t", "1"),)),))),
         ("for each i in xs:\n\n  # one\n  t = i * 2\n", ForEach("i", Name("xs"), (Step("t", "i * 2"),))),
         (
             "repeat at most 9 times until b <= 0:\n  b = b - 1",

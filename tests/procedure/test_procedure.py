@@ -72,6 +72,10 @@ REFUSED: list[tuple[str, int, str]] = [
     ("inputs: x, y,\nt1 = x", 1, "leave out the comma"),
     ("name: a\nt1 = 1\nname: b", 3, "already has the name 'a'"),
     ("inputs: x\n1. t1 == x", 2, "write = for =="),
+    ("inputs: x\nt = 1\nif x > 3:\n  t = 2", 4, "choose its value in one step (`t = a if c else b`)"),
+    ("inputs: xs: list of number\nt = 0\nfor each x in xs:\n  t = t + x", 4, "`sum of` what a loop sets"),
+    ("inputs: a: date, b: date\ndays: integer = a - b", 2, "declare `days: duration`, or divide it by `1 days`"),
+    ("inputs: born: date\nyear: integer = born.year + 1", 2, "compare dates, such as `born + 18 years <= today`"),
 ]
 
 

@@ -396,9 +396,10 @@ class ProcedureBuilder:
     def _call(self, raw: RawStep) -> ProcedureCall:
         content = raw.content
         name = content.operation or ""
-        if raw.type is not None or raw.checks:
+        if raw.checks:
             raise ProcedureError(
-                f"step {raw.id!r} calls a procedure, whose answer has its type and checks", line=raw.line
+                f"step {raw.id!r} calls a procedure: its checks stand behind the step of {name!r} that sets the answer",
+                line=raw.line,
             )
         if name in self.open:
             raise ProcedureError(f"the procedure {name!r} calls itself: use `repeat` or `for each`", line=raw.line)
@@ -408,6 +409,11 @@ class ProcedureBuilder:
                 f"no procedure {name!r} is declared above ({known}): write a block `procedure {name}:`", line=raw.line
             )
         called = self.made.procedures[name]
+        if raw.type is not None and (declared := self.read_type(raw.type, raw.line)) != called.answer_type:
+            raise ProcedureError(
+                f"{raw.id!r} is {declared}, and the answer of {name!r} is {called.answer_type}: leave the type out",
+                line=raw.line,
+            )
         made = located(raw.line, ProcedureCall, raw.id, called, content.arguments)
         self.types[raw.id] = called.answer_type
         return made

@@ -52,6 +52,11 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
         (r"(?:answer|name)\s*:\s*\Z", "nothing follows"),
         (r"[^\"=]*=.*\bif\b(?!.*\belse\b)", "a choice names both values: `a if x > 3 else b`"),
         (r"inputs\s*:.*,\s*(?:,|\Z)", "leave out the comma that has no name beside it"),
+        (
+            rf"(?:.*=.*(?:[-+*/(,]|\belse\b)\s*|(?:(?:else\s+)?if|repeat|for\s+each|answer)\b.*|"
+            rf".*=\s*(?=\w+\s+{_NAME}\s*\([^()]*\)\s*[-+*/<>=]))\b(?P<call>(?:tool|function|call)\s+{_NAME})\s*\(",
+            "a call is a step of its own, and what is made of it another one: `x = {call}(...)`",
+        ),
         (rf".*=\s*(?:tool|function|call)\s+(?P<name>{_NAME})\s*\(", "what is passed has names: `{name}(amount=total)`"),
         (
             r"(?:(?:else\s+)?if|repeat)\b[^:]*[^=<>!:\u2264\u2265\u2260]=(?!=)[^=:]*:",
@@ -91,6 +96,19 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
             "write a loop with its bound: `repeat at most 60 times until balance <= 0:`",
         ),
         (
+            r".*\b(?:sum|count|min|max|all|any|first) of [\w.]+ for\s+\w+\s+in\b",
+            "among other values it stands in brackets: `(count of x for x in xs where x > 3) > 2`",
+        ),
+        (
+            r".*[<>\u2264\u2265](?:(?!\b(?:and|or|if|else|in|where|for)\b)[^<>\u2264\u2265,:])*[<>\u2264\u2265]",
+            "a comparison has two sides: `x > 0 and x < 10`",
+        ),
+        (
+            r"(?:(?:else\s+)?if|repeat\b.*\buntil|.*\bwhere)\b.*\b"
+            r"(?:is|are|equals?|exceeds?|greater|less|larger|smaller|more|above|below|under|over|contains?|between)\b",
+            "a comparison is written with a sign: `x == 3`, `x != 3`, `x > 3`, `x in [1, 2]`",
+        ),
+        (
             r"repeat\s+at\s+most\b",
             "write a loop as `repeat at most 60 times until balance <= 0:`, its steps indented below",
         ),
@@ -122,10 +140,6 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*(?:#.*)?\Z", "nothing follows the equals sign"),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*'", "words stand in double quotes"),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*(?::[^=]*)?=\s*`", "a formula stands without backticks"),
-        (
-            r".*\b(?:sum|count|min|max|all|any|first) of [\w.]+ for\s+\w+\s+in\b",
-            "among other values it stands in brackets: `(count of x for x in xs where x > 3) > 2`",
-        ),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*\(.*\)\s*\Z", "a call sets a variable: `receipt = tool pay(amount=total)`"),
     )
 )
