@@ -25,7 +25,7 @@ from wording import PLAIN, Effect, read_effects, worded
 from stepguard import Guard, Ladder, Segments
 from stepguard.evaluation.arms import ArmOptions
 from stepguard.evaluation.arms.guarded import Guarded
-from stepguard.evaluation.arms.wording import Decision
+from stepguard.evaluation.arms.wording import PromptDecision
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
@@ -106,7 +106,7 @@ def ablate_prompts(name: str, slips: Slips, effects: Sequence[Effect], n: int, l
     print(f"\n{name}, {length} steps, n = {n}")
     print("prompts without     verified             calls  input   output  helped steps", flush=True)
     for effect in effects:
-        without = None if effect.decision == PLAIN else cast(Decision, effect.decision)
+        without = None if effect.decision == PLAIN else cast(PromptDecision, effect.decision)
         arm = Guarded(adaptive=True, without=without)
         model = slips if without is None else worded(slips, effect)
         runs = [

@@ -34,7 +34,7 @@ from typing import Any, Final
 from observed_steps import Observations, Observed, observe, read_recording, read_repeats
 
 from stepguard.engine.step_kinds import rate_in
-from stepguard.evaluation.arms import ArmOptions, Outcome
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
@@ -177,9 +177,9 @@ def _slope(steps: Sequence[Observed], plain: ModelSlips) -> tuple[float, float, 
     return slope, slope - half, slope + half
 
 
-def compare(found: ModelSlips, outcomes: Sequence[Outcome], meta: Mapping[str, Any], seeds: int) -> list[list[str]]:
+def compare(found: ModelSlips, outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any], seeds: int) -> list[list[str]]:
     """Answers right by arm and length: recorded, and as the profile carries out the same programs."""
-    cells: dict[tuple[str, int, str], list[Outcome]] = defaultdict(list)
+    cells: dict[tuple[str, int, str], list[TaskOutcome]] = defaultdict(list)
     for outcome in outcomes:
         if outcome.arm in ("cot", "chunk", "guard"):
             cells[outcome.task, outcome.length, outcome.arm].append(outcome)
@@ -189,7 +189,7 @@ def compare(found: ModelSlips, outcomes: Sequence[Outcome], meta: Mapping[str, A
     for (task, length, arm), recorded in cells.items():
         first = min(each.seed for each in recorded)
         plan = Plan(family=family_named(task), cells={length: len(recorded)}, arms=(arm,), seed=first, options=options)
-        made: list[Outcome] = []
+        made: list[TaskOutcome] = []
         for seed in range(seeds):
             tasks = SimulatedTasks(seed=seed, slips=found)
             made += asyncio.run(run_plan(plan, tasks, configuration={}, concurrency=1))

@@ -19,7 +19,7 @@ from stepguard import Guard, Profile, Result
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
-from stepguard.evaluation.arms import ArmOptions, Outcome
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.report.results_file import forecast_text, make_forecasts
 from stepguard.evaluation.runner import Plan
@@ -70,7 +70,7 @@ async def main() -> None:
     print(f"{verified} of {len(results)} runs verified, {calls} calls; {args.out / 'profile.json'}")
     if args.recording is not None:
         _, *lines = (args.recording / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-        outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
+        outcomes = [TaskOutcome.from_dict(json.loads(line)) for line in lines]
         cells = {each.length: 1 for each in outcomes}
         plan = Plan(family=Arithmetic(), cells=cells, arms=("guard",), seed=0, options=ArmOptions(profile=profile))
         for row in make_forecasts(plan, outcomes):

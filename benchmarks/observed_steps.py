@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from stepguard.engine.step_kinds import arithmetic_kind
 from stepguard.errors import ValueRefused
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.arms.wording import without_working
 from stepguard.evaluation.families import Task
@@ -84,14 +84,14 @@ class Observations:
     skipped: int = 0
 
 
-def read_recording(folder: Path) -> tuple[list[Outcome], dict[str, Any]]:
+def read_recording(folder: Path) -> tuple[list[TaskOutcome], dict[str, Any]]:
     """The outcomes of a benchmark, and what made them.
 
     Raises:
         OSError: there is no ``outcomes.jsonl`` in the folder.
     """
     first, *lines = (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Outcome.from_dict(json.loads(line)) for line in lines], json.loads(first)["configuration"]
+    return [TaskOutcome.from_dict(json.loads(line)) for line in lines], json.loads(first)["configuration"]
 
 
 def read_repeats(file: Path) -> tuple[int, int]:
@@ -106,7 +106,9 @@ def read_repeats(file: Path) -> tuple[int, int]:
     return same, len(pairs)
 
 
-def observe(outcomes: Iterable[Outcome], meta: Mapping[str, Any], *, repeats: tuple[int, int] = (0, 0)) -> Observations:
+def observe(
+    outcomes: Iterable[TaskOutcome], meta: Mapping[str, Any], *, repeats: tuple[int, int] = (0, 0)
+) -> Observations:
     """Judge the steps of recorded outcomes; arms other than those above are left out.
 
     Args:
@@ -180,7 +182,7 @@ class _Asked:
     origin: str
 
 
-def _transcript(seen: Observations, outcome: Outcome, task: Task) -> None:
+def _transcript(seen: Observations, outcome: TaskOutcome, task: Task) -> None:
     entries: dict[str, str] = {}
     unstopped = False
     ids = set(task.truth)
@@ -201,7 +203,7 @@ def _transcript(seen: Observations, outcome: Outcome, task: Task) -> None:
         seen.whole = seen.whole[0] + 1, seen.whole[1] + (not outcome.right)
 
 
-def _guarded(seen: Observations, outcome: Outcome, task: Task, meta: Mapping[str, Any], asked: set[str]) -> None:
+def _guarded(seen: Observations, outcome: TaskOutcome, task: Task, meta: Mapping[str, Any], asked: set[str]) -> None:
     backend = RecordedTexts(outcome.texts)
     guard = Guard(
         backend,

@@ -35,7 +35,7 @@ from stepguard.backends.base import Backend, Request, ask
 from stepguard.backends.openai import OpenAIBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.backends.retry import RetryPolicy
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.arms.wording import DECISIONS, Reworded
 from stepguard.evaluation.report.examples import RecordedTexts, make_task
 from stepguard.evaluation.statistics import wilson
@@ -88,7 +88,7 @@ class Retry:
     same: int
 
 
-def effects(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Effect]:
+def effects(outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any]) -> list[Effect]:
     """What each decision came to; the first is that of the prompts as they are.
 
     Raises:
@@ -106,7 +106,7 @@ def effects(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Effect
     return found
 
 
-def _effect(decision: str, outcomes: Sequence[Outcome], seen: Observations, plain: Observations) -> Effect:
+def _effect(decision: str, outcomes: Sequence[TaskOutcome], seen: Observations, plain: Observations) -> Effect:
     n = len(outcomes)
     wrong = _wrong(seen.steps) + seen.missing
     return Effect(
@@ -187,7 +187,7 @@ class _AfterFailure:
         return await ask(self.backend, request)
 
 
-def failed_steps(outcomes: Sequence[Outcome], meta: Mapping[str, Any]) -> list[Hard]:
+def failed_steps(outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any]) -> list[Hard]:
     """The steps whose claims were wrong, of the prompts as they are."""
     hard: list[Hard] = []
     for outcome in outcomes:

@@ -10,7 +10,7 @@ from functools import lru_cache
 from types import CodeType
 
 from stepguard.backends.base import Backend
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, arm_named
 from stepguard.evaluation.families import PublishedTask, Task
 from stepguard.evaluation.published import FixedFamily
 from stepguard.evaluation.runner import SimulatedTasks
@@ -19,7 +19,7 @@ from stepguard.procedure.steps import Step
 from stepguard.testing import Slips
 
 
-def run_arm(arm: str, task: Task, backend: Backend) -> Outcome:
+def run_arm(arm: str, task: Task, backend: Backend) -> TaskOutcome:
     """One run of an arm, with all options as they are by default."""
     return asyncio.run(arm_named(arm).run(task, backend, ArmOptions(), lambda: task))
 

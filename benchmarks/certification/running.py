@@ -22,7 +22,7 @@ from stepguard.backends import Completion, Request
 from stepguard.language.evaluation import evaluate
 from stepguard.language.values import Value, to_exact
 from stepguard.repair.rewriting import rewrite
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
 
@@ -251,7 +251,7 @@ def stand_ins(seed: int, traces: int) -> dict[str, int]:
                 continue
             values = values_of(trace, at)
             rewritten = [rewrite(made.step, values, turned=turned) for turned in (False, True)]
-            for stand_in in (*rewritten, *(split(made.step, values, way=way) for way in get_args(Way))):
+            for stand_in in (*rewritten, *(split(made.step, values, way=way) for way in get_args(SplitWay))):
                 if stand_in is None:
                     continue
                 reached = dict(values)

@@ -13,7 +13,17 @@ from stepguard.auditing.claim_groups import ClaimGroup
 from stepguard.auditing.labels import Headings, Labels
 from stepguard.auditing.names import Entry
 from stepguard.auditing.numberings import Numberings
-from stepguard.auditing.occurrences import Chain, Label, Pattern, Places, Style, ambiguous, innermost, pattern, weaker
+from stepguard.auditing.occurrences import (
+    Label,
+    LoopChain,
+    Places,
+    RoundPattern,
+    Style,
+    ambiguous,
+    innermost,
+    pattern,
+    weaker,
+)
 from stepguard.auditing.states import Judge
 from stepguard.auditing.ways import Key, Reached, Way
 from stepguard.language.expression_parsing import parse_expression
@@ -38,8 +48,8 @@ class Alignment:
         self._places = places
         self._numberings = numberings
         self._unplaced: dict[str, ClaimGroup] = {}
-        self._index: dict[tuple[str, Chain, Pattern], ClaimGroup] = {}
-        self._indexed: list[tuple[Style, ClaimGroup, int, int, Chain]] = []
+        self._index: dict[tuple[str, LoopChain, RoundPattern], ClaimGroup] = {}
+        self._indexed: list[tuple[Style, ClaimGroup, int, int, LoopChain]] = []
         sorted_out: dict[tuple[str, Label, Label], list[Entry]] = {}
         headings = Headings(labels, places)
         for entry in entries:
@@ -75,7 +85,7 @@ class Alignment:
 
     def _group(self, name: str, label: Label, context: Label, claims: list[Entry]) -> None:
         label, context = self._from_zero(label), self._from_zero(context)
-        chains: dict[Chain, Pattern] = {}
+        chains: dict[LoopChain, RoundPattern] = {}
         unsaid = unsure = False
         for chain in self._places.chains[name]:
             own = innermost(context, chain)
@@ -229,7 +239,7 @@ class Alignment:
     def _first_round(self, way: Way) -> bool:
         """Set indices aside of which it cannot be told whether they begin at 0 or at 1; whether any was."""
         waiting = [each for each in self._indexed if self._base[each[0]] and not each[1].dropped]
-        rounds: dict[tuple[str, Chain, int], int] = {}
+        rounds: dict[tuple[str, LoopChain, int], int] = {}
         for each in way.reached if waiting else ():
             for at, number in enumerate(each.rounds):
                 key = each.name, each.chain, at
@@ -270,7 +280,7 @@ class Alignment:
 
     def loose(self) -> frozenset[str]:
         """The names of claims that belong nowhere although their label has a number: it may mean something else."""
-        numbers: dict[tuple[str, Chain], set[int]] = {}
+        numbers: dict[tuple[str, LoopChain], set[int]] = {}
         for group in self.groups:
             for chain, meant in group.chains.items():
                 numbers.setdefault((group.name, chain), set()).update(each for each in meant if each is not None)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from stepguard.auditing.names import Entry
-from stepguard.auditing.occurrences import Chain, Pattern
+from stepguard.auditing.occurrences import LoopChain, RoundPattern
 from stepguard.auditing.ways import Key
 from stepguard.language.values import Value
 
@@ -27,7 +27,7 @@ class ClaimGroup:
 
     name: str
     entries: list[Entry]
-    chains: dict[Chain, Pattern]
+    chains: dict[LoopChain, RoundPattern]
     dropped: str = ""
     sure: int = 0
     single: bool = False

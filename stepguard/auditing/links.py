@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Any, Final, Literal
 
 from stepguard.auditing.lines import LABEL, Lines, Span
-from stepguard.auditing.sides import Comparison, Side, compare, read_side
+from stepguard.auditing.sides import Side, SideComparison, compare, read_side
 from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
 from stepguard.language.digits import format_exact
@@ -33,7 +33,7 @@ unread   a side cannot be read with certainty, or the link can be read in ways t
 
 EQUALS: Final = re.compile(r"(?<![<>=!:~\u2248\u2260/+*-])=(?![=>~])")
 _ANNOTATION: Final = re.compile(r"<<([^<>\n]{1,500})>>")
-_VERDICTS: Final[dict[Comparison, LinkVerdict]] = {
+_VERDICTS: Final[dict[SideComparison, LinkVerdict]] = {
     "equal": "true",
     "rounded": "rounded",
     "different": "false",

@@ -27,7 +27,7 @@ class Loop:
     variable: str = ""
 
 
-Chain = tuple[Loop, ...]
+LoopChain = tuple[Loop, ...]
 """The loops and calls around a step, the outermost first."""
 
 
@@ -61,12 +61,12 @@ class Places:
     def __init__(self, procedure: Procedure) -> None:
         self.lists: set[str] = set()
         self.steps: dict[str, Step] = {}
-        self.chains: dict[str, dict[Chain, None]] = {}
-        self._of_site: dict[str, Chain] = {}
-        self._beside: dict[tuple[str, Chain], list[tuple[str, str, Step]]] = {}
+        self.chains: dict[str, dict[LoopChain, None]] = {}
+        self._of_site: dict[str, LoopChain] = {}
+        self._beside: dict[tuple[str, LoopChain], list[tuple[str, str, Step]]] = {}
         self._walk(procedure.body, "", (), "", [])
 
-    def _walk(self, body: Body, block: str, chain: Chain, condition: str, repeats: list[bool]) -> None:
+    def _walk(self, body: Body, block: str, chain: LoopChain, condition: str, repeats: list[bool]) -> None:
         """Note the statements of a block; `repeats`: of the ones before it in its scope, whether each surely begins."""
         for number, statement in enumerate(body):
             site = f"{block}{number}"
@@ -92,16 +92,16 @@ class Places:
                     self._set(Step(id, instruction=id, type=called.answer_type), site, chain)
                     self._walk(called.body, f"{site}.", (*chain, Loop(site, lowered({id}), False)), "", [])
 
-    def _set(self, step: Step, site: str, chain: Chain) -> None:
+    def _set(self, step: Step, site: str, chain: LoopChain) -> None:
         self.steps.setdefault(step.id, step)
         self.chains.setdefault(step.id, {})[chain] = None
         self._of_site[site] = chain
 
-    def chain(self, site: str) -> Chain:
+    def chain(self, site: str) -> LoopChain:
         """The loops and calls around the statement at a site."""
         return self._of_site[site]
 
-    def beside(self, name: str, chain: Chain, site: str) -> Iterator[tuple[str, Step]]:
+    def beside(self, name: str, chain: LoopChain, site: str) -> Iterator[tuple[str, Step]]:
         """The steps of the same name in other branches, each with the condition of its branch."""
         return ((condition, step) for at, condition, step in self._beside.get((name, chain), ()) if at != site)
 
@@ -116,10 +116,10 @@ def lowered(words: Iterable[str]) -> frozenset[str]:
     return frozenset(word.lower() for word in words)
 
 
-Pattern = tuple[int | None, ...]
+RoundPattern = tuple[int | None, ...]
 
 
-def loops_meant(round: Round, chain: Chain) -> list[int]:
+def loops_meant(round: Round, chain: LoopChain) -> list[int]:
     """Which of the loops and calls around a step a word may mean; one that is over items of that name goes first."""
     places = [
         at for at, loop in enumerate(chain) if round.word in loop.words and loop.rounds == (round.number is not None)
@@ -128,7 +128,7 @@ def loops_meant(round: Round, chain: Chain) -> list[int]:
     return named if len(named) == 1 else places
 
 
-def pattern(label: Label, chain: Chain) -> Pattern | None:
+def pattern(label: Label, chain: LoopChain) -> RoundPattern | None:
     """The numbers that a label gives to the loops around a step, as written; None where it cannot mean this place.
 
     A round that may be one of several loops is none: which of them is meant is not said.
@@ -152,13 +152,13 @@ def pattern(label: Label, chain: Chain) -> Pattern | None:
     return tuple(numbers)
 
 
-def ambiguous(label: Label, chain: Chain) -> bool:
+def ambiguous(label: Label, chain: LoopChain) -> bool:
     """Whether a label that is no whole path has a word that may mean several of the loops around a step."""
     whole = len(label) == len(chain) and all(each.word in loop.words for each, loop in zip(label, chain, strict=True))
     return not whole and any(len(loops_meant(each, chain)) > 1 for each in label)
 
 
-def innermost(context: Label, chain: Chain) -> Label:
+def innermost(context: Label, chain: LoopChain) -> Label:
     """The headings that mean a loop around a step, the last one of each."""
     kept: list[Round] = []
     taken: set[int] = set()
@@ -170,7 +170,7 @@ def innermost(context: Label, chain: Chain) -> Label:
     return tuple(reversed(kept))
 
 
-def weaker(exact: tuple[int, ...]) -> Iterator[Pattern]:
+def weaker(exact: tuple[int, ...]) -> Iterator[RoundPattern]:
     """Every pattern that fits the rounds of an occurrence, the most exact first."""
     places = range(len(exact))
     for size in range(len(exact), -1, -1):

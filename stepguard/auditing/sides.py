@@ -15,7 +15,7 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.numerals import read_numeral
 from stepguard.language.values import round_exact
 
-Comparison = Literal["equal", "rounded", "different", "unclear"]
+SideComparison = Literal["equal", "rounded", "different", "unclear"]
 
 _MAX_SIDE: Final = 2000
 _INTEGER: Final = re.compile(r"-?[0-9]{1,60}\Z")
@@ -114,7 +114,7 @@ def _comma_value(body: str) -> Exact | None:
         return None
 
 
-def compare(left: Side, right: Side) -> Comparison:
+def compare(left: Side, right: Side) -> SideComparison:
     """Whether two sides are equal in any way of reading them; ``different`` only where they are so in every way."""
     comparison = _compare(left.value, right.value, left, right)
     if comparison != "different" or (left.other is None and right.other is None):
@@ -126,7 +126,7 @@ def compare(left: Side, right: Side) -> Comparison:
     return "different" if _compare(*other, left, right) == "different" else "unclear"
 
 
-def _compare(one: Exact, other: Exact, left: Side, right: Side) -> Comparison:
+def _compare(one: Exact, other: Exact, left: Side, right: Side) -> SideComparison:
     if one == other:
         return "equal"
     if _rounds(one, other, right.places) or _rounds(other, one, left.places):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Final
 
-from stepguard.auditing.occurrences import Chain, Places
+from stepguard.auditing.occurrences import LoopChain, Places
 from stepguard.auditing.states import Judge
 from stepguard.checks.expression_values import Evaluates
 from stepguard.core.verdicts import Strength
@@ -49,7 +49,7 @@ class Reached:
 
     key: Key
     path: str
-    chain: Chain
+    chain: LoopChain
     rounds: tuple[int, ...]
     step: Step
     answers_call: bool

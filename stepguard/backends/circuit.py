@@ -19,7 +19,7 @@ from stepguard.backends.base import Completion, Request, SyncBackend, ask, count
 from stepguard.backends.making import as_backend
 from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count, check_instance, check_seconds
-from stepguard.core.usage import Amount, Price, Usage, to_amount
+from stepguard.core.usage import MoneyAmount, Price, Usage, to_amount
 from stepguard.errors import BackendError, CircuitOpen, ConfigError, RateLimited
 
 __all__ = ["CircuitBreaker"]
@@ -59,7 +59,7 @@ class CircuitBreaker(WrappedBackend):
         pause: float = 30.0,
         calls: int | None = None,
         tokens: int | None = None,
-        cost: Amount | None = None,
+        cost: MoneyAmount | None = None,
         price: Price | None = None,
     ) -> None:
         check_count(failures, "failures")

@@ -10,10 +10,10 @@ from typing import TypeVar
 from stepguard.core.redaction import error_text
 from stepguard.errors import ConfigError, StepguardError
 
-_Client = TypeVar("_Client")
+_SdkClient = TypeVar("_SdkClient")
 
 
-def connected(make: Callable[[], _Client], place: str) -> _Client:
+def connected(make: Callable[[], _SdkClient], place: str) -> _SdkClient:
     """What makes a client, whose constructor reads proxies and certificates from the environment.
 
     Args:

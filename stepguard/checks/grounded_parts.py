@@ -24,7 +24,7 @@ MOST_PARTS: Final = 2000
 _SHARED: Final = frozenset({"text", "one_of", "date", "time", "percent", "boolean"})
 """Kinds of values that may stand once for several items."""
 
-Span = tuple[int, int]
+CharRange = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def parts_in(kind: ValueType, value: Value, place: str = "", item: int | None = 
 
 
 def crossing(
-    parts: Sequence[Part], spans: Callable[[Part], Sequence[Span]], rival: Callable[[Part, Span], str | None]
+    parts: Sequence[Part], spans: Callable[[Part], Sequence[CharRange]], rival: Callable[[Part, CharRange], str | None]
 ) -> str | None:
     """Why the items of a list cannot stand in the document beside each other; None where they can.
 
@@ -91,13 +91,13 @@ def crossing(
     return complaint if _in_order(stands, spans) is not None else None
 
 
-def _certain(row: dict[str, Part], spans: Callable[[Part], Sequence[Span]]) -> int:
+def _certain(row: dict[str, Part], spans: Callable[[Part], Sequence[CharRange]]) -> int:
     """Where an item stands: the first of its values that stand at one place only, or of all."""
     held = [spans(part) for part in row.values()]
     return min(each[0][0] for each in [each for each in held if len(each) == 1] or held)
 
 
-def _in_order(rows: Sequence[dict[str, Part]], spans: Callable[[Part], Sequence[Span]]) -> str | None:
+def _in_order(rows: Sequence[dict[str, Part]], spans: Callable[[Part], Sequence[CharRange]]) -> str | None:
     whole: set[tuple[str, ...]] = set()
     ends: dict[str, int] = {}
     used: dict[str, set[str]] = {}

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import MAX_DOCUMENT, DocumentCheck, check_document
 from stepguard.checks.citation import Copied
-from stepguard.checks.grounded_parts import MOST_PARTS, Part, Span, crossing, parts_in
+from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossing, parts_in
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.currency_layout import DocumentCurrencies, currencies_apart
@@ -142,7 +142,7 @@ class Grounded(DocumentCheck):
         view = View(document)
         if step.type.structured:
             search = _Search(view.text, self, step)
-            spans: Iterable[Span] = (
+            spans: Iterable[CharRange] = (
                 span for part in parts_in(step.type, values[step.id]) for span in search.spans(part)[:1]
             )
         else:
@@ -236,7 +236,7 @@ class Grounded(DocumentCheck):
         where = f"{self.document} beside {beside!r}" if beside else self.document
         return f"{shorten(show_value(value))!r} does not stand in {where}"
 
-    def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[Span]:
+    def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[CharRange]:
         """The spans of a value, those beside a label where there is one."""
         if not isinstance(label, str):
             return self._spans(kind, value, text, None)
@@ -265,7 +265,7 @@ class Grounded(DocumentCheck):
 
     def _spans(
         self, kind: ValueType, value: Value, document: str, wanted: Callable[[int], bool] | None
-    ) -> Iterator[Span]:
+    ) -> Iterator[CharRange]:
         if kind.numeric:
             unit = "%" if kind.kind == "percent" else kind.currency
             spans = self._numbers(cast(Exact, to_exact(value)), unit, document, wanted)
@@ -283,24 +283,24 @@ class Grounded(DocumentCheck):
             return (each for each, day in self._dates(document) if day == sought)
         return self._names(text, Words(document))
 
-    def _dates(self, document: str) -> Iterator[tuple[Span, date]]:
+    def _dates(self, document: str) -> Iterator[tuple[CharRange, date]]:
         found_dates = find_dates(document, order=self.order, short_years=True)
         return (((found_date.start, found_date.end), found_date.value) for found_date in found_dates)
 
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
-    ) -> Iterator[Span]:
+    ) -> Iterator[CharRange]:
         layout: _Layout | None = None
         for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
             layout = layout or _Layout(text)
             if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
 
-    def _is_clear(self, kind: ValueType, text: str, span: Span) -> bool:
+    def _is_clear(self, kind: ValueType, text: str, span: CharRange) -> bool:
         """Whether a number of a document is meant in one way: not 1.000 of what has fewer places."""
         return self.decimal == "," or not kind.may_group(text[slice(*span)])
 
-    def _names(self, text: str, words: Words) -> Iterator[Span]:
+    def _names(self, text: str, words: Words) -> Iterator[CharRange]:
         name = text.strip(_AROUND)
         if len(name) > _MAX_NAME:
             raise ValueRefused(f"too long for a name ({len(name)} characters)", text=text)
@@ -320,13 +320,13 @@ class _Search:
         self._instruction = step.instruction
         self._statements = Statements(text)
         self._words = Words(text)
-        self._found: dict[tuple[str, str, str, str | None], list[Span]] = {}
+        self._found: dict[tuple[str, str, str, str | None], list[CharRange]] = {}
         self._layout: _Layout | None = None
         self._numbers: dict[str, list[FoundNumber]] | None = None
-        self._ordered: list[Span] | None = None
-        self._dates: list[tuple[Span, date]] | None = None
+        self._ordered: list[CharRange] | None = None
+        self._dates: list[tuple[CharRange, date]] | None = None
 
-    def spans(self, part: Part, label: str | None = None) -> list[Span]:
+    def spans(self, part: Part, label: str | None = None) -> list[CharRange]:
         """Where a value stands, in order."""
         key = (str(part.kind), show_value(part.value), part.field, label)
         if key not in self._found:
@@ -337,7 +337,7 @@ class _Search:
             self._found[key] = sorted(_stated(part.kind, found, self._statements, self.text, question))
         return self._found[key]
 
-    def rival(self, part: Part, span: Span) -> str | None:
+    def rival(self, part: Part, span: CharRange) -> str | None:
         """A number or a date on the line of a span, written as a part is, where that is not; None where it is."""
         start, end = self.text.rfind("\n", 0, span[0]) + 1, self.text.find("\n", span[1])
         end = len(self.text) if end < 0 else end
@@ -356,12 +356,12 @@ class _Search:
             return None
         return self.text[slice(*found[0])] if found else None
 
-    def _all_numbers(self, start: int, end: int) -> list[Span]:
+    def _all_numbers(self, start: int, end: int) -> list[CharRange]:
         if self._ordered is None:
             self._ordered = sorted((each.start, each.end) for near in (self._numbers or {}).values() for each in near)
         return self._ordered[bisect_left(self._ordered, (start, 0)) : bisect_left(self._ordered, (end, 0))]
 
-    def _look(self, part: Part) -> Iterable[Span]:
+    def _look(self, part: Part) -> Iterable[CharRange]:
         kind, value = part.kind, part.value
         if kind.numeric:
             return self._of_number(kind, cast(Exact, to_exact(value)))
@@ -373,7 +373,7 @@ class _Search:
             return _find_measures(self.text, self._words, kind, value)
         return self._check._names(show_value(value), self._words)
 
-    def _of_number(self, kind: ValueType, number: Exact) -> list[Span]:
+    def _of_number(self, kind: ValueType, number: Exact) -> list[CharRange]:
         unit = "%" if kind.kind == "percent" else kind.currency
         if self._numbers is None:
             self._numbers = {}
@@ -391,12 +391,14 @@ class _Search:
         ]
 
 
-def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> Iterator[Span]:
+def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> Iterator[CharRange]:
     most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
     return find_measures(text, words, kind.read, lambda found: same_value(found, value), most_words=most)
 
 
-def _stated(kind: ValueType, spans: Iterable[Span], statements: Statements, text: str, question: str) -> Iterator[Span]:
+def _stated(
+    kind: ValueType, spans: Iterable[CharRange], statements: Statements, text: str, question: str
+) -> Iterator[CharRange]:
     """The spans at which a document states a value; a name stands there whatever is said of it."""
     amount = kind.numeric or kind.kind == "date" or kind.kind in MEASURES
     return (span for span in spans if not (amount or begins_amount(text, *span)) or statements.hold(span, question))

@@ -28,7 +28,7 @@ _HELPED: Final = {"model": "by another model", "person": "by a person"}
 _MOST_ROWS: Final = 200
 """Of a procedure with branches or loops so many steps stand in the table."""
 
-Row = tuple[str, str, str, Text]
+StepRow = tuple[str, str, str, Text]
 
 
 def print_result(result: Result, procedure: Procedure, *, model: str, table: bool = True) -> None:
@@ -67,7 +67,7 @@ def _table(result: Result, procedure: Procedure) -> Table:
     return table
 
 
-def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
+def _rows(result: Result, procedure: Procedure) -> Iterator[StepRow]:
     if not procedure.straight:
         yield from _rows_taken(result, procedure)
         return
@@ -86,7 +86,7 @@ def _rows(result: Result, procedure: Procedure) -> Iterator[Row]:
         yield "...", f"{unreached} more {_steps(unreached)}", "", Text("not reached", style="dim")
 
 
-def _rows_taken(result: Result, procedure: Procedure) -> Iterator[Row]:
+def _rows_taken(result: Result, procedure: Procedure) -> Iterator[StepRow]:
     """The steps of the way that was taken; of many the first and the last."""
     left_out = max(0, len(result.steps) - _MOST_ROWS)
     for number, record in enumerate(result.steps):

@@ -8,7 +8,7 @@ from typing import Final
 
 from stepguard.errors import ConfigError
 
-Amount = Decimal | float | str
+MoneyAmount = Decimal | float | str
 """An amount of money as a caller may give it; a float stands for the decimal that Python prints for it."""
 
 _MILLION: Final = 1_000_000
@@ -74,9 +74,9 @@ class Price:
         ConfigError: an amount is no number, negative or not finite.
     """
 
-    input: Amount
-    output: Amount
-    cached: Amount | None = None
+    input: MoneyAmount
+    output: MoneyAmount
+    cached: MoneyAmount | None = None
 
     def __post_init__(self) -> None:
         for name in ("input", "output"):

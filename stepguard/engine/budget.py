@@ -8,10 +8,10 @@ from decimal import Decimal
 from typing import Literal
 
 from stepguard.core.arguments import check_count, check_instance, check_seconds
-from stepguard.core.usage import Amount, Price, Usage, to_amount
+from stepguard.core.usage import MoneyAmount, Price, Usage, to_amount
 from stepguard.errors import ConfigError
 
-Limit = Literal["calls", "tokens", "cost", "seconds"]
+BudgetLimit = Literal["calls", "tokens", "cost", "seconds"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,7 +37,7 @@ class Budget:
 
     calls: int | None = None
     tokens: int | None = None
-    cost: Amount | None = None
+    cost: MoneyAmount | None = None
     seconds: float | None = None
     price: Price | None = None
     per_step: Budget | None = None
@@ -61,7 +61,7 @@ class Budget:
         """What calls cost, None where no price is declared."""
         return None if self.price is None else self.price.of(usage)
 
-    def spent(self, usage: Usage) -> Limit | None:
+    def spent(self, usage: Usage) -> BudgetLimit | None:
         """The limit that `usage` reaches, None where it leaves something."""
         if self.calls is not None and usage.calls >= self.calls:
             return "calls"
@@ -92,11 +92,11 @@ class Spending:
         """Count what earlier processes have spent."""
         self.usage = self.usage + usage
 
-    def exceeded(self, now: float, *, calls: int = 1) -> Limit | None:
+    def exceeded(self, now: float, *, calls: int = 1) -> BudgetLimit | None:
         """The limit that does not allow so many further calls, None if they may be made."""
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
 
-    def late(self, now: float, *, least: float = 0.0) -> Limit | None:
+    def late(self, now: float, *, least: float = 0.0) -> BudgetLimit | None:
         """``"seconds"`` where no more time is left than `least`."""
         remaining = self.remaining(now)
         return "seconds" if remaining is not None and remaining <= least else None
@@ -135,19 +135,21 @@ class Spending:
         limit = self.step_exceeded(step, calls=calls, least=least)
         return None if limit is None else self.reason(limit, per_step=True, calls=calls)
 
-    def reason(self, limit: Limit, *, per_step: bool = False, calls: int = 1) -> str:
+    def reason(self, limit: BudgetLimit, *, per_step: bool = False, calls: int = 1) -> str:
         """What is spent, in words, or what is not enough for so many calls."""
         budget = self.budget.per_step if per_step else self.budget
         ends = "is spent" if calls == 1 or limit != "calls" else f"leaves less than the {calls} that a draft takes"
         return f"the budget of {getattr(budget, limit)} {limit}{' for one step' if per_step else ''} {ends}"
 
-    def step_exceeded(self, step: int, *, calls: int = 1, least: float = 0.0) -> Limit | None:
+    def step_exceeded(self, step: int, *, calls: int = 1, least: float = 0.0) -> BudgetLimit | None:
         """The limit that does not allow so many further calls for a step, None if they may be made; see `refusal`."""
         limits = self.budget.per_step
         if limits is None:
             return None
         usage, seconds = self._steps.get(step, (Usage(), 0.0))
-        late: Limit | None = "seconds" if limits.seconds is not None and seconds + least >= limits.seconds else None
+        late: BudgetLimit | None = (
+            "seconds" if limits.seconds is not None and seconds + least >= limits.seconds else None
+        )
         return limits.spent(usage + Usage(calls - 1)) or late
 
     def step_seconds(self, steps: Iterable[int]) -> float | None:

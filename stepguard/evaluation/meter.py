@@ -14,7 +14,7 @@ from typing import Final, overload
 
 from stepguard.backends.base import Backend, Completion, Request, ask
 from stepguard.backends.wrapped import WrappedBackend
-from stepguard.core.usage import Amount, Price, Usage, to_amount
+from stepguard.core.usage import MoneyAmount, Price, Usage, to_amount
 from stepguard.engine.asking import most_of
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.runner import PlanStopped, TaskBackend
@@ -34,7 +34,7 @@ class Meter:
         ConfigError: the limit is no amount of money.
     """
 
-    def __init__(self, price: Price | None = None, *, limit: Amount | None = None) -> None:
+    def __init__(self, price: Price | None = None, *, limit: MoneyAmount | None = None) -> None:
         self.price: Final = price
         self.limit: Final = None if limit is None else to_amount(limit, "the limit on the cost", option="max_cost")
         self.usage = Usage()

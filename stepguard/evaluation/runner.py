@@ -24,12 +24,12 @@ from stepguard.backends.limiter import LimitedBackend
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.engine.prompts import Prompter
 from stepguard.errors import BackendError, ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, arm_named
 from stepguard.evaluation.families import Family, Task
 from stepguard.replies.formats import EquationFormat
 from stepguard.testing import SimulatedModel, Slips
 
-Progress = Callable[[int, int, Outcome], None]
+ProgressCallback = Callable[[int, int, TaskOutcome], None]
 """Called with how many outcomes there are, how many there will be, and the newest."""
 
 _OUTCOMES: Final = "outcomes.jsonl"
@@ -116,10 +116,10 @@ async def run_plan(
     concurrency: int,
     folder: Path | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
-    taken_over: Callable[[Sequence[Outcome]], None] | None = None,
+    progress: ProgressCallback | None = None,
+    taken_over: Callable[[Sequence[TaskOutcome]], None] | None = None,
     damaged: Callable[[int], None] | None = None,
-) -> list[Outcome]:
+) -> list[TaskOutcome]:
     """Run a plan and return its outcomes, sorted by cell, instance and arm: all of them unless the backend stops it.
 
     Args:
@@ -228,7 +228,7 @@ class _Store:
     """Outcomes on disk: one line each, appended and flushed; a line that is cut off or damaged is run again."""
 
     def __init__(self, folder: Path | None, configuration: Mapping[str, Any], *, resume: bool) -> None:
-        self.outcomes: dict[tuple[str, int, int], Outcome] = {}
+        self.outcomes: dict[tuple[str, int, int], TaskOutcome] = {}
         self.damaged = 0
         self._path = None if folder is None else folder / _OUTCOMES
         if self._path is None:
@@ -267,7 +267,7 @@ class _Store:
         new.write_text("".join(f"{line}\n" for line in [head, *kept]), encoding="utf-8")
         new.replace(self._path)
 
-    def add(self, outcome: Outcome) -> None:
+    def add(self, outcome: TaskOutcome) -> None:
         if self._path is not None:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(outcome.to_dict()) + "\n")
@@ -281,10 +281,10 @@ def _value(line: bytes) -> Any:
         return None
 
 
-def _outcome(line: bytes) -> Outcome | None:
+def _outcome(line: bytes) -> TaskOutcome | None:
     data = _value(line)
     try:
-        return Outcome.from_dict(data)
+        return TaskOutcome.from_dict(data)
     except (TypeError, ValueError):
         return None
 

@@ -23,7 +23,7 @@ from typing import Any, Final, Literal, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.formulas.canonical import Canonical, Quotient, TooBig
-from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, Value, compare, enclose, evaluate_at
+from stepguard.formulas.numerics import Interval, NumericValue, Pole, Undefined, Unknown, compare, enclose, evaluate_at
 from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
@@ -218,7 +218,7 @@ class Decider:
 
     def _sample_ratio(self, left: Formula, right: Formula) -> _Sample:
         sample = _Sample()
-        first: Value | None = None
+        first: NumericValue | None = None
         for point in self.points(left, right):
             sample.points += 1
             one, other = _status(left, point), _status(right, point)
@@ -263,7 +263,7 @@ class _Missing:
     kind: Literal["undefined", "pole", "unknown"]
 
 
-def _status(tree: Formula, point: Mapping[str, Exact]) -> Value | _Missing:
+def _status(tree: Formula, point: Mapping[str, Exact]) -> NumericValue | _Missing:
     try:
         return evaluate_at(tree, point)
     except Undefined:
@@ -274,11 +274,11 @@ def _status(tree: Formula, point: Mapping[str, Exact]) -> Value | _Missing:
         return _Missing("unknown")
 
 
-def _narrow(value: Value) -> bool:
+def _narrow(value: NumericValue) -> bool:
     return not isinstance(value, Interval) or value.width <= _WIDTH
 
 
-def _divided(one: Value, other: Value) -> Value | None:
+def _divided(one: NumericValue, other: NumericValue) -> NumericValue | None:
     if not isinstance(one, Interval) and not isinstance(other, Interval):
         return exact(Fraction(one) / other)
     try:
@@ -335,7 +335,7 @@ def shown(tree: Formula) -> str:
     return shorten(format_formula(tree), 60)
 
 
-def _value_text(value: Value) -> str:
+def _value_text(value: NumericValue) -> str:
     if isinstance(value, Interval):
         return f"about {(value.low + value.high) / 2:.9g}"
     return shorten(format_exact(value), 40)

@@ -51,7 +51,7 @@ class Interval:
         return (self.high - self.low) / max(1.0, abs(self.low), abs(self.high))
 
 
-Value = Exact | Interval
+NumericValue = Exact | Interval
 
 
 def _make(low: float, high: float, ulps: int = 1) -> Interval:
@@ -63,7 +63,7 @@ def _make(low: float, high: float, ulps: int = 1) -> Interval:
     return Interval(low, high)
 
 
-def enclose(value: Value) -> Interval:
+def enclose(value: NumericValue) -> Interval:
     """A value as an interval."""
     if isinstance(value, Interval):
         return value
@@ -76,7 +76,7 @@ def enclose(value: Value) -> Interval:
     return _make(near, near)
 
 
-def compare(left: Value, right: Value) -> int | None:
+def compare(left: NumericValue, right: NumericValue) -> int | None:
     """-1, 0 or 1 where the order of two values is certain, else None; 0 only of exact ones."""
     if not isinstance(left, Interval) and not isinstance(right, Interval):
         return (left > right) - (left < right)
@@ -90,7 +90,7 @@ def compare(left: Value, right: Value) -> int | None:
     return 1 if high.high + margin < low.low else None
 
 
-def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
+def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> NumericValue:
     """The value of a formula where its symbols have these values.
 
     Raises:
@@ -118,7 +118,11 @@ def evaluate_at(tree: Formula, point: Mapping[str, Exact]) -> Value:
             return _FUNCTIONS[function](evaluate_at(argument, point))
 
 
-def _fold(operation: Callable[[Value, Value], Value], parts: tuple[Formula, ...], point: Mapping[str, Exact]) -> Value:
+def _fold(
+    operation: Callable[[NumericValue, NumericValue], NumericValue],
+    parts: tuple[Formula, ...],
+    point: Mapping[str, Exact],
+) -> NumericValue:
     value = evaluate_at(parts[0], point)
     for part in parts[1:]:
         value = operation(value, evaluate_at(part, point))
@@ -129,18 +133,18 @@ def _bits(number: Exact) -> int:
     return number.numerator.bit_length() + number.denominator.bit_length()
 
 
-def _small(number: Exact) -> Value:
+def _small(number: Exact) -> NumericValue:
     return exact(number) if _bits(number) <= _MAX_BITS else enclose(number)
 
 
-def _add(left: Value, right: Value) -> Value:
+def _add(left: NumericValue, right: NumericValue) -> NumericValue:
     if not isinstance(left, Interval) and not isinstance(right, Interval):
         return _small(Fraction(left) + right)
     one, other = enclose(left), enclose(right)
     return _make(one.low + other.low, one.high + other.high)
 
 
-def _multiply(left: Value, right: Value) -> Value:
+def _multiply(left: NumericValue, right: NumericValue) -> NumericValue:
     if not isinstance(left, Interval) and not isinstance(right, Interval):
         return _small(Fraction(left) * right)
     if left == 0 or right == 0:
@@ -150,7 +154,7 @@ def _multiply(left: Value, right: Value) -> Value:
     return _make(min(corners), max(corners))
 
 
-def _invert(value: Value) -> Value:
+def _invert(value: NumericValue) -> NumericValue:
     if not isinstance(value, Interval):
         if value == 0:
             raise Pole
@@ -175,7 +179,7 @@ def _monotone(call: Callable[[float], float], value: Interval) -> Interval:
     return _make(_float(call, value.low), _float(call, value.high), _ULPS)
 
 
-def _power(base: Value, exponent: Value) -> Value:
+def _power(base: NumericValue, exponent: NumericValue) -> NumericValue:
     if isinstance(exponent, Interval):
         return _general_power(base, exponent)
     if isinstance(exponent, int):
@@ -202,7 +206,7 @@ def _power(base: Value, exponent: Value) -> Value:
     return _make(ends[0] * (1 - slack), ends[1] * (1 + slack), _ULPS)
 
 
-def _whole_power(base: Value, exponent: int) -> Value:
+def _whole_power(base: NumericValue, exponent: int) -> NumericValue:
     if not isinstance(base, Interval):
         if base == 0:
             if exponent <= 0:
@@ -225,7 +229,7 @@ def _whole_power(base: Value, exponent: int) -> Value:
     return _make(ends[0], ends[1], _ULPS)
 
 
-def _general_power(base: Value, exponent: Interval) -> Value:
+def _general_power(base: NumericValue, exponent: Interval) -> NumericValue:
     if base == 0:
         raise Pole if exponent.high < 0 else Unknown
     if enclose(base).low <= 0:
@@ -233,14 +237,14 @@ def _general_power(base: Value, exponent: Interval) -> Value:
     return _exp(_multiply(exponent, _log(base)))
 
 
-def _exp(value: Value) -> Value:
+def _exp(value: NumericValue) -> NumericValue:
     if value == 0:
         return 1
     interval = _monotone(math.exp, enclose(value))
     return Interval(max(interval.low, 0.0), interval.high)
 
 
-def _log(value: Value) -> Value:
+def _log(value: NumericValue) -> NumericValue:
     if value == 1:
         return 0
     if value == 0:
@@ -255,10 +259,10 @@ def _log(value: Value) -> Value:
     return _monotone(math.log, near)
 
 
-def _wave(call: Callable[[float], float], at_zero: int) -> Callable[[Value], Value]:
+def _wave(call: Callable[[float], float], at_zero: int) -> Callable[[NumericValue], NumericValue]:
     """Sine or cosine: no steeper than 1, so the middle is off by no more than half the width."""
 
-    def apply(value: Value) -> Value:
+    def apply(value: NumericValue) -> NumericValue:
         if value == 0:
             return at_zero
         near = enclose(value)
@@ -274,8 +278,8 @@ _sin = _wave(math.sin, 0)
 _cos = _wave(math.cos, 1)
 
 
-def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[Value], Value]:
-    def apply(value: Value) -> Value:
+def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[NumericValue], NumericValue]:
+    def apply(value: NumericValue) -> NumericValue:
         near = enclose(value)
         if near.high < -1 or near.low > 1:
             raise Undefined
@@ -287,16 +291,16 @@ def _arc(call: Callable[[float], float], *, falling: bool) -> Callable[[Value], 
     return apply
 
 
-def _odd_monotone(call: Callable[[float], float]) -> Callable[[Value], Value]:
+def _odd_monotone(call: Callable[[float], float]) -> Callable[[NumericValue], NumericValue]:
     return lambda value: 0 if value == 0 else _monotone(call, enclose(value))
 
 
-def _cosh(value: Value) -> Value:
+def _cosh(value: NumericValue) -> NumericValue:
     grown = _exp(value)
     return _multiply(Fraction(1, 2), _add(grown, _invert(grown)))
 
 
-def _abs(value: Value) -> Value:
+def _abs(value: NumericValue) -> NumericValue:
     if not isinstance(value, Interval):
         return _unsigned(value)
     if value.low >= 0:
@@ -306,7 +310,7 @@ def _abs(value: Value) -> Value:
     return Interval(0.0, max(-value.low, value.high))
 
 
-def _cbrt(value: Value) -> Value:
+def _cbrt(value: NumericValue) -> NumericValue:
     if not isinstance(value, Interval):
         root = exact_root(_unsigned(value), 3)
         if root is not None:
@@ -314,7 +318,7 @@ def _cbrt(value: Value) -> Value:
     return _monotone(math.cbrt, enclose(value))
 
 
-def _factorial(value: Value) -> Value:
+def _factorial(value: NumericValue) -> NumericValue:
     if isinstance(value, int) and 0 <= value <= _MAX_FACTORIAL:
         return math.factorial(value)
     raise Unknown
@@ -342,7 +346,7 @@ def _whole_root(number: int, degree: int) -> int | None:
     return root if root**degree == number else None
 
 
-_FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {
+_FUNCTIONS: Final[Mapping[str, Callable[[NumericValue], NumericValue]]] = {
     "cbrt": _cbrt,
     "abs": _abs,
     "log": _log,

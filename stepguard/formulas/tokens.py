@@ -29,7 +29,7 @@ MATRIX_FUNCTIONS: Final = frozenset({"det", "transpose", "inverse", "trace"})
 NO_NUMBERS: Final = frozenset({"oo", "zoo", "inf", "infinity", "infty", "nan", "undefined", "complexinfinity"})
 """Names, in small letters, of what is no number, although computer algebra calculates with it."""
 
-Kind = Literal["number", "name", "function", "sign", "word", "end"]
+TokenKind = Literal["number", "name", "function", "sign", "word", "end"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Token:
     `base` is the number under the ``log`` that ``log_2`` or ``log10`` is.
     """
 
-    kind: Kind
+    kind: TokenKind
     text: str
     start: int
     end: int

@@ -18,7 +18,7 @@ from stepguard.errors import ConfigError, InputError, UnexpectedRequest, UsageEr
 from stepguard.results import Result
 from stepguard.telemetry.logging import log_fault
 
-RunRow = Callable[[BatchRow], Awaitable[Result]]
+RowRunner = Callable[[BatchRow], Awaitable[Result]]
 
 _BREATH: Final = 64
 """After so many rows that needed no waiting the event loop gets its turn."""
@@ -73,7 +73,7 @@ def _is_missing(cell: object) -> bool:
 
 
 async def amap_rows(
-    batch: Batch, rows: object, run: RunRow, backend: object, concurrency: int
+    batch: Batch, rows: object, run: RowRunner, backend: object, concurrency: int
 ) -> AsyncIterator[RowResult]:
     """The results of a batch. Where the iteration is given up, the runs under way are cancelled."""
     gate, wake = asyncio.Semaphore(concurrency), asyncio.Event()
@@ -118,7 +118,7 @@ async def amap_rows(
     source.raise_fault()
 
 
-def map_rows(batch: Batch, rows: object, run: RunRow, backend: object, concurrency: int) -> Iterator[RowResult]:
+def map_rows(batch: Batch, rows: object, run: RowRunner, backend: object, concurrency: int) -> Iterator[RowResult]:
     """As `amap_rows`, blocking: rows are read in the caller's thread, and runs are driven in one of their own."""
     source, fault = _Source(rows), None
     with _LoopThread(run, backend, concurrency) as worker:
@@ -157,7 +157,7 @@ async def _session(backend: object) -> AsyncIterator[None]:
             log_fault("the session of the backend could not be closed after a batch", error)
 
 
-async def _outcome(run: RunRow, row: BatchRow) -> RowResult | BaseException:
+async def _outcome(run: RowRunner, row: BatchRow) -> RowResult | BaseException:
     """What came of a row; an error that says that every row would fail like this is handed on as it is."""
     try:
         return RowResult(row.index, row.key, await run(row))
@@ -230,7 +230,7 @@ class _Source:
 class _LoopThread:
     """A thread with an event loop on which runs are driven, from entering it to leaving it."""
 
-    def __init__(self, run: RunRow, backend: object, concurrency: int) -> None:
+    def __init__(self, run: RowRunner, backend: object, concurrency: int) -> None:
         self.finished: Final[queue.SimpleQueue[tuple[int, RowResult | BaseException]]] = queue.SimpleQueue()
         self._run: Final = run
         self._backend: Final = backend

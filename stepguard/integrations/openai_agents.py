@@ -50,9 +50,9 @@ try:
 except ImportError as error:
     raise MissingExtraError("A tool for the OpenAI Agents SDK", extra="agents") from error
 
-__all__ = ["OnUnverified", "OnWrong", "OutputCheck", "ProcedureNotVerified", "procedure_tool", "verified_output"]
+__all__ = ["OnWrong", "OutputCheck", "ProcedureNotVerified", "ToolOnUnverified", "procedure_tool", "verified_output"]
 
-OnUnverified = Literal["refuse", "raise"]
+ToolOnUnverified = Literal["refuse", "raise"]
 """What a procedure's tool does without a verified answer.
 
 ======  ===================================================================================================
@@ -94,7 +94,7 @@ def procedure_tool(
     name: str | None = None,
     description: str | None = None,
     values: Collection[str] | None = None,
-    on_unverified: OnUnverified = "refuse",
+    on_unverified: ToolOnUnverified = "refuse",
     at_least: Strength = "proved",
     on_result: Callable[[Result], object] | None = None,
 ) -> agents.FunctionTool:
@@ -115,7 +115,7 @@ def procedure_tool(
         name: the name of the tool; by default from that of the procedure.
         description: what the agent reads of it; by default its inputs, its answer and when to call it.
         values: which steps are told beside the answer; None: all of them. Of a lazy procedure the answer alone is.
-        on_unverified: see `OnUnverified`.
+        on_unverified: see `ToolOnUnverified`.
         at_least: what is to stand behind every step of an answer; see `Result.raise_for_status`.
         on_result: called with the `Result` of every run when it has ended, however it has; what it raises is logged
             and changes nothing.
@@ -128,7 +128,7 @@ def procedure_tool(
     check_instance(guard, Guard, "guard", what="a Guard such as Guard('openai/gpt-4.1-mini')")
     if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
-    check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
+    check_one_of(on_unverified, get_args(ToolOnUnverified), "on_unverified")
     check_support([wanted], at_least)
     check_callable(on_result, "on_result", optional=True)
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}

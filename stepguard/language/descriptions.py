@@ -43,7 +43,7 @@ from stepguard.language.vocabulary import (
     VERBS,
 )
 
-Place = Literal["field", "text", "comment"]
+WordsOrigin = Literal["field", "text", "comment"]
 
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*|[0-9]+(?:[.,][0-9]+)*")
 _CAMEL: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])")
@@ -168,7 +168,7 @@ def steers(words: str) -> str | None:
     return control if control is not None and _FLOW.search(text) and control not in _FLOWING else None
 
 
-def unclear(words: str, names: Iterable[str], tree: Expression, place: Place) -> str | None:
+def unclear(words: str, names: Iterable[str], tree: Expression, place: WordsOrigin) -> str | None:
     """What in the words beside a formula may change whether, when or how often it applies; None where nothing does.
 
     Args:

@@ -58,7 +58,7 @@ _COMPARISONS: Final = frozenset({"<", "<=", ">", ">=", "==", "!="})
 _PRODUCT: Final = frozenset({"*", "/", "//", "%"})
 _SIGN_APART: Final = lazy_pattern(r"\s*[+-]\s")  # `10 % + y` is ten percent and y for most readers
 
-Token = tuple[str, str, int]  # kind, text, offset
+ExpressionToken = tuple[str, str, int]  # kind, text, offset
 
 
 def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
@@ -162,10 +162,10 @@ class _Parser:
             return self._error("comparisons cannot be chained", position)
         return self._error(f"{found!r} is not expected here" if found else "something is missing", position)
 
-    def _tokenize(self, plain: str) -> list[Token]:
+    def _tokenize(self, plain: str) -> list[ExpressionToken]:
         if "," in plain:
             plain = self._ungroup(plain)
-        tokens: list[Token] = []
+        tokens: list[ExpressionToken] = []
         match = _TOKEN.match
         at, end = 0, len(plain.rstrip())
         signs = self.text.translate(_SYMBOLS) if "%" in plain else plain  # with every blank where it was
@@ -246,7 +246,7 @@ class _Parser:
         self._check_truth(operand, word)
         return Not(operand)
 
-    def _check_truth(self, tree: Expression, word: Token) -> None:
+    def _check_truth(self, tree: Expression, word: ExpressionToken) -> None:
         if not isinstance(tree, (*TRUTHS, Name)):
             shown = format_expression(tree)[:40]
             raise self._error(f"{word[1]!r} takes truth values, and {shown!r} is none: compare it", word[2])
@@ -382,7 +382,7 @@ class _Parser:
         return exact(Fraction(int(whole + part)) * Fraction(10) ** (shift - len(part)))
 
 
-def check_percentages(tokens: Sequence[Token], text: str) -> None:
+def check_percentages(tokens: Sequence[ExpressionToken], text: str) -> None:
     """Refuse a percentage that is added to something else: for some readers 50 + 10% is 55, for others 50.1.
 
     Raises:
@@ -442,7 +442,7 @@ def check_percent_signs(line: str) -> None:
         ExpressionError: one of them is neither a percentage nor a remainder for certain.
     """
     plain = line.translate(_SYMBOLS)
-    tokens: list[Token] = []
+    tokens: list[ExpressionToken] = []
     at = 0
     while at < len(plain):
         match = _TOKEN.match(plain, at)

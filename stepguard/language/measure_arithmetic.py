@@ -32,14 +32,14 @@ _SECOND: Final[Unit] = (("second", 1),)
 _MAX_EXPONENT: Final = 9  # what `stepguard.language.quantities` reads of a unit
 _MAX_FACTORS: Final = 8
 
-Number = Callable[[str, Exact, Exact], Exact]
+NumberOperation = Callable[[str, Exact, Exact], Exact]
 """One operation on two numbers, with the limits on what it may cost."""
 
 
 class MeasureArithmetic:
     """Operations on values of which at least one is no number. Working days are Monday to Friday."""
 
-    def __init__(self, number: Number) -> None:
+    def __init__(self, number: NumberOperation) -> None:
         self._number = number
 
     def apply(self, operator: str, left: Value, right: Value) -> Value:

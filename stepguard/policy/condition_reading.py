@@ -42,7 +42,7 @@ _MOST_PARTS: Final = 32
 
 _MOST_ROWS: Final = 1024
 
-Sum = Mapping[str, Fraction]
+LinearSum = Mapping[str, Fraction]
 """Terms with their factors; what is added to them stands under an empty text. Days are 1, times are in seconds."""
 
 
@@ -110,7 +110,7 @@ class ConditionReader:
     types: dict[str, ValueType]
     tables: Mapping[str, Table]
     texts: dict[str, str] = field(default_factory=dict)
-    sums: dict[str, Sum] = field(default_factory=dict)
+    sums: dict[str, LinearSum] = field(default_factory=dict)
     truths: dict[str, Truth] = field(default_factory=dict)
     ranges: dict[str, ValueRange] = field(default_factory=dict)
 
@@ -171,7 +171,7 @@ class ConditionReader:
                 return _against_bound(operator, added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
         return _against_bound(operator, added(self.named(left), self.named(right), -1), self.ranges)
 
-    def named(self, tree: Expression) -> Sum:
+    def named(self, tree: Expression) -> LinearSum:
         """What can only be equal to others as a sum, of which equal values have equal numbers."""
         if isinstance(tree, LiteralTerm) and isinstance(tree.value, str):
             return {"": _number_of(tree.value)}
@@ -179,7 +179,7 @@ class ConditionReader:
         self.ranges.setdefault(text, ValueRange(options=tuple(map(_number_of, self.type(tree).options))))
         return {text: Fraction(1)}
 
-    def sum(self, tree: Expression, unit: Unit | None = None) -> Sum:
+    def sum(self, tree: Expression, unit: Unit | None = None) -> LinearSum:
         """A number, a date, a span or a time as a sum; a quantity in `unit`."""
         match tree:
             case Number(value):
@@ -208,9 +208,9 @@ class ConditionReader:
         factor = Fraction(1) if unit is None or kind.unit is None else Fraction(convert(1, kind.unit, unit))
         return {text: factor}
 
-    def product(self, operands: Iterable[Expression], operators: Iterable[str]) -> Sum | None:
+    def product(self, operands: Iterable[Expression], operators: Iterable[str]) -> LinearSum | None:
         """A product with at most one factor that is no constant; None of every other one."""
-        total: Sum = {"": Fraction(1)}
+        total: LinearSum = {"": Fraction(1)}
         for operator, operand in zip(("*", *operators), operands, strict=True):
             other = self.sum(operand)
             factor = constant_of(other)
@@ -283,12 +283,12 @@ def _constant(value: object, unit: Unit | None) -> Fraction | None:
     return None
 
 
-def constant_of(total: Sum) -> Fraction | None:
+def constant_of(total: LinearSum) -> Fraction | None:
     """What a sum without terms comes to; None of every other one."""
     return None if total.keys() - {""} else total.get("", Fraction(0))
 
 
-def added(one: Sum, other: Sum, factor: int | Fraction) -> dict[str, Fraction]:
+def added(one: LinearSum, other: LinearSum, factor: int | Fraction) -> dict[str, Fraction]:
     """A sum, and `factor` times another one."""
     total = dict(one)
     for text, each in other.items():
@@ -296,7 +296,7 @@ def added(one: Sum, other: Sum, factor: int | Fraction) -> dict[str, Fraction]:
     return total
 
 
-def _against_bound(operator: str, difference: Sum, ranges: Mapping[str, ValueRange]) -> Truth:
+def _against_bound(operator: str, difference: LinearSum, ranges: Mapping[str, ValueRange]) -> Truth:
     """What is said of a difference that is compared with nothing."""
     parts = [(text, each) for text, each in sorted(difference.items()) if text and each]
     bound = -difference.get("", Fraction(0))

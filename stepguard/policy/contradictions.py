@@ -18,8 +18,8 @@ from stepguard.language.expressions import COMPARISONS
 from stepguard.policy.condition_reading import (
     Comparison,
     Joined,
+    LinearSum,
     Opposite,
-    Sum,
     Truth,
     ValueRange,
     added,
@@ -132,7 +132,7 @@ class _Cases(NamedTuple):
 class _Inequality(NamedTuple):
     """A sum that comes to more than nothing, or to nothing where it is not strict."""
 
-    sum: Sum
+    sum: LinearSum
     strict: bool
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from stepguard.language.values import Value, show_value
 
-Outcome = Literal["allow", "refuse", "ask", "hand_over"]
+GateOutcome = Literal["allow", "refuse", "ask", "hand_over"]
 
 ReasonKind = Literal[
     "unknown_tool", "arguments", "forbidden", "unseen", "stale", "unanswered", "not_done", "done_already", "broken",
@@ -81,7 +81,7 @@ class Decision:
         confirmations: who has to say yes to this call.
     """
 
-    outcome: Outcome
+    outcome: GateOutcome
     tool: str
     call: str
     arguments: Mapping[str, Any] = field(default_factory=dict)

@@ -86,7 +86,7 @@ class _DraftedRule(NamedTuple):
         return [f"before {self.tool}:", f"  {self.demand} {words}"]
 
 
-_Form = Callable[[re.Match[str], Mapping[str, Mapping[str, str]]], "_DraftedRule | str"]
+_SentenceForm = Callable[[re.Match[str], Mapping[str, Mapping[str, str]]], "_DraftedRule | str"]
 """From a sentence that fits to its rule, or to why it is none."""
 
 
@@ -273,7 +273,7 @@ def _form(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern.replace(" ", r"\s+"), re.IGNORECASE)
 
 
-_FORMS: Final[tuple[tuple[re.Pattern[str], _Form], ...]] = (
+_FORMS: Final[tuple[tuple[re.Pattern[str], _SentenceForm], ...]] = (
     (_form(rf"(?:{_WHO} (?:must|may) (?:not|never)|never|do not(?: ever)?|don't(?: ever)?) {_CALL} {_T}"), _never),
     (_form(rf"{_T} (?:must|may) (?:not|never) be {_CALLED}"), _never),
     (_form(rf"{_T} is (?:always )?(?:forbidden|prohibited)"), _never),

@@ -19,7 +19,7 @@ from stepguard.policy.policy import Policy
 
 __all__ = ["RecordedConversation", "ReplayedCall", "read_conversations", "replay_conversation", "summary_of"]
 
-Messages = Sequence[Mapping[str, Any]]
+ChatMessages = Sequence[Mapping[str, Any]]
 
 _MAX_LINE: Final = 50_000_000
 _OTHER_CALLS: Final = ("tool_use", "tool_result", "tool-call", "function_call", "function_call_output", "tool_call")
@@ -48,7 +48,7 @@ class ReplayedCall:
     answered: bool = False
 
 
-Place = tuple[datetime, int, int]
+SpanPlace = tuple[datetime, int, int]
 """When something happened; what happened at one moment is in the order of the file, and within a record in its own."""
 
 NO_MOMENT: Final = datetime.min
@@ -61,10 +61,10 @@ class RecordedCall:
 
     line: int
     tool: str
-    at: Place
+    at: SpanPlace
     arguments: object = None
     result: object = None
-    answered: Place | None = None
+    answered: SpanPlace | None = None
     failed: bool = False
     executed: bool = False
     message: int | None = None
@@ -82,10 +82,10 @@ class RecordedConversation:
 
     name: str
     calls: dict[str, RecordedCall] = field(default_factory=dict)
-    messages: list[tuple[Place, Messages]] = field(default_factory=list)
+    messages: list[tuple[SpanPlace, ChatMessages]] = field(default_factory=list)
 
 
-def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
+def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, ChatMessages]]:
     """The conversations of a file in JSON lines, each with the number of its line: an object with ``messages``, or a
     list of messages, as OpenAI's chats have them.
 
@@ -110,13 +110,13 @@ def read_conversations(lines: Iterable[str]) -> Iterator[tuple[int, Messages]]:
 
 def replay_conversation(
     policy: Policy,
-    recorded: RecordedConversation | Messages,
+    recorded: RecordedConversation | ChatMessages,
     *,
     number: int = 1,
     now: datetime | None = None,
     zone: tzinfo = UTC,
     facts: Mapping[str, object] | None = None,
-    confirmed: Callable[[str, Messages], bool] = lambda role, before: False,
+    confirmed: Callable[[str, ChatMessages], bool] = lambda role, before: False,
     failure: Callable[[str], bool] = lambda content: content.startswith("Error"),
 ) -> list[ReplayedCall]:
     """What a gate would have said of each call of a conversation, in their order.
@@ -168,7 +168,7 @@ def replay_conversation(
     return list(replayed.values())
 
 
-def _of_messages(messages: Messages, number: int) -> RecordedConversation:
+def _of_messages(messages: ChatMessages, number: int) -> RecordedConversation:
     """The calls of messages, each with the first result behind it that answers it."""
     conversation = RecordedConversation(str(number))
     waiting: dict[str, RecordedCall] = {}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonObject
-from stepguard.policy.replay import Place, RecordedCall, RecordedConversation
+from stepguard.policy.replay import RecordedCall, RecordedConversation, SpanPlace
 from stepguard.policy.span_records import SpanRecord, read_records
 
 __all__ = ["read_span_conversations"]
@@ -170,7 +170,7 @@ def _words(part: Mapping[str, Any]) -> str:
     return str(part.get("content", "")) if part.get("type") == "text" else ""
 
 
-def _part(conversation: RecordedConversation, record: SpanRecord, part: Mapping[str, Any], at: Place) -> None:
+def _part(conversation: RecordedConversation, record: SpanRecord, part: Mapping[str, Any], at: SpanPlace) -> None:
     """A call in a message, or its result, each taken where it is seen first."""
     kind, id = part.get("type"), part.get("id")
     if kind not in ("tool_call", "tool_call_response"):

@@ -40,7 +40,7 @@ from stepguard.language.expressions import Name
 from stepguard.language.values import Value
 from stepguard.repair.evidence import by_fields, by_options, by_parts, other_order, passage_first
 from stepguard.repair.rewriting import StandIn, rewrite
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 from stepguard.results import Assistance
 
 if TYPE_CHECKING:
@@ -60,14 +60,14 @@ __all__ = [
     "Resample",
     "Rewrite",
     "Rung",
+    "RungWording",
     "Split",
     "Vote",
-    "Wording",
     "another_model",
     "person",
 ]
 
-Wording = Literal["steps", "question"]
+RungWording = Literal["steps", "question"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Rung:
     alone: bool = False
     times: int = 1
     assistance: Assistance = "none"
-    wording: Wording = "steps"
+    wording: RungWording = "steps"
     draft: bool = False
     backend: Backend | None = None
     timeout: float | None = None
@@ -168,7 +168,7 @@ class Question(Rung):
     name: str = "question"
     alone: bool = True
     assistance: Assistance = "rephrased"
-    wording: Wording = "question"
+    wording: RungWording = "question"
 
     def applies(self, step: Step, values: Mapping[str, Value]) -> bool:
         """See `Rung.applies`: a copy is no question."""
@@ -290,11 +290,11 @@ class Split(Instead):
 
     name: str = "split"
     assistance: Assistance = "split"
-    way: Way = "digits"
+    way: SplitWay = "digits"
 
     def __post_init__(self) -> None:
         Rung.__post_init__(self)
-        check_one_of(self.way, get_args(Way), "repair", name="split: way")
+        check_one_of(self.way, get_args(SplitWay), "repair", name="split: way")
 
     def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
         """See `Instead.build`."""

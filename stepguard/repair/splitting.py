@@ -21,7 +21,7 @@ from stepguard.repair.rewriting import StandIn, leaves_of, rewrite, stand_in
 from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps, digits_of, place_of, product_of, rounded_up
 from stepguard.repair.whole_numbers import split_whole
 
-Way = Literal["digits", "round_numbers", "compensation", "whole_numbers", "thousands"]
+SplitWay = Literal["digits", "round_numbers", "compensation", "whole_numbers", "thousands"]
 """How two numbers are taken apart:
 
 * ``digits``: the second number of a sum a digit at a time; ``187 + 24`` as ``187 + 20`` and ``207 + 4``;
@@ -39,7 +39,7 @@ is a small step of its own: small models calculate well and round well, but seld
 """
 
 
-def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> StandIn | None:
+def split(step: Step, values: Mapping[str, Value], *, way: SplitWay = "digits") -> StandIn | None:
     """A step in smaller ones; None where it cannot be made smaller.
 
     A step of several operations becomes one step for each, with ``round_numbers`` several for a product; one operation
@@ -51,8 +51,8 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
     Args:
         step: the step.
         values: what it reads.
-        way: see `Way`. Of two numbers that are multiplied one is taken a digit at a time: the other stands first with
-            ``digits``, second with ``round_numbers``.
+        way: see `SplitWay`. Of two numbers that are multiplied one is taken a digit at a time: the other stands first
+            with ``digits``, second with ``round_numbers``.
     """
     if way in ("whole_numbers", "thousands"):
         return split_whole(step, values, parted=way == "thousands")
@@ -79,7 +79,7 @@ def split(step: Step, values: Mapping[str, Value], *, way: Way = "digits") -> St
         return None
 
 
-def _of_two_numbers(step: Step, values: Mapping[str, Value], parts: SmallSteps, way: Way) -> StandIn | None:
+def _of_two_numbers(step: Step, values: Mapping[str, Value], parts: SmallSteps, way: SplitWay) -> StandIn | None:
     """One operation on two numbers; its own small steps are those of the numbers."""
     simpler = rewrite(step, values)
     plain = step if simpler is None else simpler.steps[-1]
@@ -111,7 +111,7 @@ def _term_by_term(sum_of_days: StandIn) -> StandIn | None:
     return replace(sum_of_days, steps=(*parts.steps, Step(step.id, last))) if parts.steps else None
 
 
-def _difference(step: Step, tree: Compare, parts: SmallSteps, way: Way) -> StandIn | None:
+def _difference(step: Step, tree: Compare, parts: SmallSteps, way: SplitWay) -> StandIn | None:
     """The difference whose sign decides a comparison. Finding that sign is the step: code does not order the sides."""
     turned = way == "round_numbers"
     last = _subtraction(tree, parts, turned=turned)

@@ -26,7 +26,7 @@ _DIGITS: Final = 1000  # converting digits takes time with their square
 
 
 @dataclass(frozen=True, slots=True)
-class Body:
+class RequestBody:
     """The JSON object that a body is.
 
     Attributes:
@@ -42,7 +42,7 @@ class Body:
     rounded: bool = False
 
 
-async def read_body(body: bytes, limits: Limits, charge: Charge) -> Body:
+async def read_body(body: bytes, limits: Limits, charge: Charge) -> RequestBody:
     """Read the JSON object that a body is.
 
     Raises:
@@ -76,7 +76,7 @@ def _measure(body: bytes, limits: Limits) -> int:
     return values
 
 
-def _decode(body: bytes) -> Body | None:
+def _decode(body: bytes) -> RequestBody | None:
     doubts: list[str] = []
     twice: dict[str, list[Any]] = {}
     rounded = False
@@ -121,7 +121,7 @@ def _decode(body: bytes) -> Body | None:
         )
     except (ValueError, RecursionError):
         return None
-    return Body(parsed, twice, doubts[0] if doubts else "", rounded) if isinstance(parsed, dict) else None
+    return RequestBody(parsed, twice, doubts[0] if doubts else "", rounded) if isinstance(parsed, dict) else None
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:

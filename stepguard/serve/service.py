@@ -24,7 +24,7 @@ from stepguard.integrations.openai.calls import WrapSettings
 from stepguard.ledger import Ledger
 from stepguard.serve.admission import Charge, Gate, Memory
 from stepguard.serve.anthropic_shapes import Messages
-from stepguard.serve.bodies import Body, check_messages, read_body
+from stepguard.serve.bodies import RequestBody, check_messages, read_body
 from stepguard.serve.call import HttpCall
 from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
 from stepguard.serve.guarded import OWN_FIELDS, GuardedRequests, split_model
@@ -240,7 +240,7 @@ class Service:
         response = await call.resources.enter_async_context(self._upstream.passing(call))
         return await passed(call, self._upstream, response, shape, self.metrics)
 
-    def _check_names(self, body: Body) -> None:
+    def _check_names(self, body: RequestBody) -> None:
         """See that it is plain what a request asks: of a name that stands twice another server may read the other."""
         models = body.twice.get("model", [body.data.get("model")])
         if not all(model is None or isinstance(model, str) for model in models):

@@ -21,7 +21,7 @@ from stepguard.cli.bench.progress import BenchProgress, TimeLeft, span_of_time
 from stepguard.cli.progress import make_display
 from stepguard.engine.actions import Commit
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan, run_plan
@@ -38,7 +38,7 @@ PRICE = Price(input=1, output=2)
 )
 
 
-def ended(arm: str, length: int, seconds: float, seed: int = 0) -> Outcome:
+def ended(arm: str, length: int, seconds: float, seed: int = 0) -> TaskOutcome:
     return replace(DONE, arm=arm, length=length, seconds=seconds, seed=seed)
 
 

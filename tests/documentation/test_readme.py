@@ -12,7 +12,7 @@ from documentation_harness import ROOT, Block, blocks_of, shown_by
 
 from stepguard import Procedure
 from stepguard.cli import main
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.report.results_file import make_results
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -133,7 +133,7 @@ def test_the_recorded_figures_follow_from_the_recorded_outcomes(folder: Path) ->
     first, *lines = (folder / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     assert json.loads(first)["configuration"].items() <= results["meta"].items()
-    outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
+    outcomes = [TaskOutcome.from_dict(json.loads(line)) for line in lines]
     again = json.loads(json.dumps(make_results(outcomes, {})))
     assert again["rows"] == results["rows"]
     assert again["paired"] == results["paired"]

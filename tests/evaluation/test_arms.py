@@ -16,7 +16,7 @@ from stepguard import Budget
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
-from stepguard.evaluation.arms import ARMS, ArmOptions, Outcome, arm_named, kind_of
+from stepguard.evaluation.arms import ARMS, ArmOptions, TaskOutcome, arm_named, kind_of
 from stepguard.evaluation.families import Arithmetic, RunningSum, Task, family_named
 from stepguard.evaluation.report.probes import conditioning, make_probes
 from stepguard.evaluation.report.results_file import make_results
@@ -46,7 +46,7 @@ class Talking:
         return Completion(self._reply(request))
 
 
-def run(arm: str, model: Any, task: Task = TASK, *, other: Task | None = None, **options: Any) -> Outcome:
+def run(arm: str, model: Any, task: Task = TASK, *, other: Task | None = None, **options: Any) -> TaskOutcome:
     made = ArmOptions(**{"segment": 4, **options})
     return asyncio.run(arm_named(arm).run(task, model, made, lambda: other or FAMILY.make(2, len(task.procedure))))
 
@@ -209,7 +209,7 @@ def test_blind_retries_where_the_guard_did_on_another_instance() -> None:
     assert run("blind", SimulatedModel(slips=NEVER)).calls == run("guard", SimulatedModel(slips=NEVER)).calls
 
 
-def slipping(arm: str, n: int = 60, **slips: float) -> list[Outcome]:
+def slipping(arm: str, n: int = 60, **slips: float) -> list[TaskOutcome]:
     model = SimulatedModel(1, slips=replace(NEVER, **slips))
     return [run(arm, model, FAMILY.make(seed, 8)) for seed in range(n)]
 
@@ -303,7 +303,7 @@ def test_planted_errors_stand_in_the_context() -> None:
         assert (outcome.judged, outcome.steps_right) == (4, 0)
 
 
-def primed(rate: float, *, guarded: bool, dependence: float) -> list[Outcome]:
+def primed(rate: float, *, guarded: bool, dependence: float) -> list[TaskOutcome]:
     """Outcomes on a model that slips the more often the more wrong values stand in its context."""
     name = f"primed(rate={rate:g}, guarded={str(guarded).lower()})"
     found = []

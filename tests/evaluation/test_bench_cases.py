@@ -16,7 +16,7 @@ from stepguard import Procedure
 from stepguard.backends.base import Completion, Request
 from stepguard.cli import main
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, read_run
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, read_run
 from stepguard.evaluation.cases.cases import CaseFamily, load_cases
 from stepguard.evaluation.report.examples import make_task, mark, replay
 from stepguard.evaluation.report.figures import make_studies
@@ -64,13 +64,13 @@ def load(folder: Path, procedure: str = BILL, cases: list[str] | str = CASES, na
     return load_cases(Procedure.load(folder / "own.txt"), folder / name)
 
 
-def run(family: CaseFamily, backend: Any, **options: Any) -> list[Outcome]:
+def run(family: CaseFamily, backend: Any, **options: Any) -> list[TaskOutcome]:
     cells = {family.length: len(family.cases)}
     plan = Plan(family=family, cells=cells, arms=("cot", "chunk", "guard"), seed=0, options=ArmOptions())
     return asyncio.run(run_plan(plan, backend, configuration={}, concurrency=2, **options))
 
 
-def by_arm(outcomes: list[Outcome]) -> dict[str, dict[str, Any]]:
+def by_arm(outcomes: list[TaskOutcome]) -> dict[str, dict[str, Any]]:
     return {row["arm"]: row for row in make_results(outcomes, {})["rows"]}
 
 

@@ -18,7 +18,7 @@ from stepguard.backends.base import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
 from stepguard.errors import BackendError, ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, read_run
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, arm_named, read_run
 from stepguard.evaluation.families import Arithmetic, Task, family_named
 from stepguard.evaluation.report.results_file import make_results
 from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
@@ -143,7 +143,7 @@ def plan(n: int = 3, arms: tuple[str, ...] = ("cot", "chunk", "guard"), lengths:
     return Plan(family=FAMILY, cells=dict.fromkeys(lengths, n), arms=arms, seed=0, options=ArmOptions(segment=3))
 
 
-def run(what: Plan, backend: Any, *, concurrency: int = 4, **options: Any) -> list[Outcome]:
+def run(what: Plan, backend: Any, *, concurrency: int = 4, **options: Any) -> list[TaskOutcome]:
     return asyncio.run(run_plan(what, backend, configuration={"v": 1}, concurrency=concurrency, **options))
 
 
@@ -180,7 +180,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path: Path) -> None:
     lines = (tmp_path / "whole" / "outcomes.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (tmp_path / "cut").mkdir()
     (tmp_path / "cut" / "outcomes.jsonl").write_text("".join(lines[:10]) + lines[10][:40], encoding="utf-8")
-    newly: list[Outcome] = []
+    newly: list[TaskOutcome] = []
     again = run(
         plan(),
         SimulatedModel(2),
@@ -202,7 +202,7 @@ def test_a_damaged_line_is_run_again(tmp_path: Path, damage: bytes) -> None:
     path = tmp_path / "outcomes.jsonl"
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"\xef\xbb\xbf" + b"".join(lines[:3]) + damage + b"".join(lines[4:]))
-    newly: list[Outcome] = []
+    newly: list[TaskOutcome] = []
     damaged: list[int] = []
     again = run(
         plan(),
@@ -255,7 +255,7 @@ def test_what_ended_in_an_error_is_run_again(tmp_path: Path) -> None:
     model = SimulatedModel(slips=Slips.none())
     broken = run(plan(lengths=(5,)), Failing(model, {0, 2}), folder=tmp_path)
     assert [each.seed for each in broken if each.error is not None] == [0, 0, 0, 2, 2, 2]
-    asked: list[Outcome] = []
+    asked: list[TaskOutcome] = []
     again = run(
         plan(lengths=(5,)),
         Failing(model, set()),

@@ -19,7 +19,7 @@ from conftest import ChatServer, Received, Reply, completion_body
 
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan, run_plan
 from stepguard.testing import SimulatedModel, Slips
@@ -97,7 +97,7 @@ def _key(messages: Any, temperature: Any, seed: Any, max_tokens: Any) -> tuple[o
     return json.dumps(messages), temperature, seed if temperature else None, max_tokens
 
 
-def own(arm: str, heard: Heard, *, lengths: tuple[int, ...], n: int) -> list[Outcome]:
+def own(arm: str, heard: Heard, *, lengths: tuple[int, ...], n: int) -> list[TaskOutcome]:
     """What our own runner makes of it."""
     plan = Plan(
         family=family_named("arithmetic"), cells=dict.fromkeys(lengths, n), arms=(arm,), seed=0, options=ArmOptions()

@@ -18,7 +18,7 @@ from tables import all_rows
 from stepguard.cli import main
 from stepguard.core.markup import cut, tag
 from stepguard.evaluation import statistics
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.examples import choose_failed, choose_guarded, make_task, mark, replay
@@ -31,9 +31,9 @@ pytestmark = pytest.mark.once
 RECORDED = Path(__file__).parents[2] / "benchmarks" / "results" / "qwen2.5-coder-1.5b-arithmetic"
 
 
-def recorded() -> tuple[list[Outcome], dict[str, Any]]:
+def recorded() -> tuple[list[TaskOutcome], dict[str, Any]]:
     lines = (RECORDED / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()[1:]
-    outcomes = [Outcome.from_dict(json.loads(line)) for line in lines]
+    outcomes = [TaskOutcome.from_dict(json.loads(line)) for line in lines]
     return outcomes, json.loads((RECORDED / "results.json").read_text(encoding="utf-8"))
 
 
@@ -60,9 +60,9 @@ def few_reported() -> str:
         return make_report(FEW, META)
 
 
-def outcome(arm: str, *, right: bool = True, length: int = 5, **changed: Any) -> Outcome:
+def outcome(arm: str, *, right: bool = True, length: int = 5, **changed: Any) -> TaskOutcome:
     guard = arm == "guard"
-    made = Outcome(
+    made = TaskOutcome(
         arm=arm,
         task="arithmetic",
         length=length,
@@ -88,20 +88,20 @@ def outcome(arm: str, *, right: bool = True, length: int = 5, **changed: Any) ->
     return replace(made, **changed)
 
 
-def series(arm: str, rights: Sequence[bool], *, length: int = 5, **changed: Any) -> list[Outcome]:
+def series(arm: str, rights: Sequence[bool], *, length: int = 5, **changed: Any) -> list[TaskOutcome]:
     return [outcome(arm, right=right, seed=seed, length=length, **changed) for seed, right in enumerate(rights)]
 
 
-def read(outcomes: Sequence[Outcome], **meta: Any) -> tuple[str, Page]:
+def read(outcomes: Sequence[TaskOutcome], **meta: Any) -> tuple[str, Page]:
     document = make_report(outcomes, {"model": "m", **meta})
     return document, Page(document)
 
 
-def words(outcomes: Sequence[Outcome], **meta: Any) -> str:
+def words(outcomes: Sequence[TaskOutcome], **meta: Any) -> str:
     return "".join(read(outcomes, **meta)[1].words)
 
 
-def headline(outcomes: Sequence[Outcome]) -> str:
+def headline(outcomes: Sequence[TaskOutcome]) -> str:
     (study,) = make_studies(outcomes)
     found = make_headline(study)
     return " ".join((found.main, *found.rest))
@@ -188,7 +188,7 @@ def test_the_runs_to_browse_are_chosen_by_rule() -> None:
 PROGRAM = Arithmetic().make(0, 5)
 
 
-def transcript(text: str, steps_right: int, *, right: bool = False) -> Outcome:
+def transcript(text: str, steps_right: int, *, right: bool = False) -> TaskOutcome:
     return outcome("cot", right=right, steps_right=steps_right, texts=(text,))
 
 
@@ -262,7 +262,7 @@ def test_the_guard_may_be_worse() -> None:
         ([*series("guard", [True]), *series("guard", [False], length=9), *series("cot", [False])], "At 5 steps"),
     ],
 )
-def test_the_headline_at_its_boundaries(outcomes: list[Outcome], said: str) -> None:
+def test_the_headline_at_its_boundaries(outcomes: list[TaskOutcome], said: str) -> None:
     """Missing arms, arms without a model, other guards, single steps and uneven lengths are told, not guessed."""
     assert said in headline(outcomes)
     read(outcomes)
@@ -335,7 +335,7 @@ def test_a_bound_is_rounded_up() -> None:
     [FEW, OUTCOMES[:1], [OUTCOMES[2]], [replace(each, task=f"task {each.length}") for each in FEW], []],
     ids=["recorded", "one", "one guarded", "several tasks", "none"],
 )
-def test_the_document_is_well_formed(outcomes: list[Outcome]) -> None:
+def test_the_document_is_well_formed(outcomes: list[TaskOutcome]) -> None:
     """Tags balance, ids are unique, links inside lead somewhere, headings start once, tables and charts are named."""
     document = few_reported() if outcomes is FEW else make_report(outcomes, META)
     found = Page(document)

@@ -16,7 +16,7 @@ from stepguard.backends import Completion, Request
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.engine.prompts import Wording
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, arm_named
 from stepguard.evaluation.arms.wording import DECISIONS
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.testing import ModelSlips, SimulatedModel, Slips, no_real_requests
@@ -48,7 +48,7 @@ class Listening:
 
 def run(
     arm: str, slips: Slips | None = None, task: Task = TASK, *, prompts: Wording = "full"
-) -> tuple[Listening, Outcome]:
+) -> tuple[Listening, TaskOutcome]:
     model = Listening(slips or Slips.none())
     outcome = asyncio.run(arm_named(arm).run(task, model, ArmOptions(segment=4, prompts=prompts), lambda: task))
     return model, outcome

@@ -44,14 +44,14 @@ class Module:
         described: whether it begins with what lives in it.
         imports: the modules of this package that it imports when it runs, at its top or later; not for types alone.
         later: those of them that only a function of it imports.
-        classes: the names of its classes.
+        types: the names of its classes and of its aliases of types.
         texts: what is between quotes in it.
     """
 
     described: bool
     imports: tuple[str, ...]
     later: frozenset[str]
-    classes: tuple[str, ...]
+    types: tuple[str, ...]
     texts: tuple[str, ...]
 
 
@@ -61,7 +61,7 @@ def module_at(path: Path) -> Module:
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imports: list[str] = []
     early: list[str] = []
-    classes: list[str] = []
+    types: list[str] = []
     texts: list[str] = []
     waiting: list[tuple[ast.AST, bool]] = [(tree, True)]
     while waiting:
@@ -73,7 +73,11 @@ def module_at(path: Path) -> Module:
         if isinstance(node, ast.Name | ast.Load | ast.Store):
             continue
         if isinstance(node, ast.ClassDef):
-            classes.append(node.name)
+            types.append(node.name)
+        elif isinstance(node, ast.Assign) and node.col_offset == 0 and isinstance(node.targets[0], ast.Name):
+            types.extend(re.findall(r"\A_?[A-Z]\w*[a-z]\w*\Z", node.targets[0].id))
+            waiting.append((node.value, runs))
+            continue
         elif isinstance(node, ast.ImportFrom) and runs and (node.module or "").partition(".")[0] == "stepguard":
             folder = PACKAGE.parent.joinpath(*(node.module or "").split("."))
             (first, *_) = (each.name for each in node.names)
@@ -87,7 +91,7 @@ def module_at(path: Path) -> Module:
             continue
         waiting.extend((each, runs) for each in ast.iter_child_nodes(node))
     described = ast.get_docstring(tree) is not None
-    return Module(described, tuple(imports), frozenset(imports) - frozenset(early), tuple(classes), tuple(texts))
+    return Module(described, tuple(imports), frozenset(imports) - frozenset(early), tuple(types), tuple(texts))
 
 
 def test_every_room_has_a_floor() -> None:
@@ -158,11 +162,11 @@ def test_every_room_says_what_lives_in_it() -> None:
         assert module_at(init).described, init
 
 
-def test_a_class_name_stands_once() -> None:
-    """Who reads the name of a class anywhere knows which one is meant."""
+def test_the_name_of_a_type_stands_once() -> None:
+    """Who reads the name of a class, or of an alias of a type, anywhere knows which one is meant."""
     homes: dict[str, list[str]] = {}
     for path in MODULES:
-        for name in module_at(path).classes:
+        for name in module_at(path).types:
             homes.setdefault(name, []).append(str(path.relative_to(PACKAGE)))
     assert {name: paths for name, paths in homes.items() if len(paths) > 1} == {}
 

@@ -23,7 +23,7 @@ from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.values import Value
 from stepguard.procedure import Input
 from stepguard.repair.rungs import Draft, Eliminate, Fields, Parts, Passage, Reorder, Resample, Split, person
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 from stepguard.testing import Plant, ScriptedBackend, SimulatedModel
 
 
@@ -265,7 +265,7 @@ def test_comparisons_that_are_joined_are_decided_by_their_differences(formula: s
 
 @all_rows("way", ["digits", "round_numbers"])
 @all_rows("formula", JOINED)
-def test_equal_sides_and_those_one_apart_decide_as_they_stand(formula: str, way: Way) -> None:
+def test_equal_sides_and_those_one_apart_decide_as_they_stand(formula: str, way: SplitWay) -> None:
     """Whichever side is taken off the other: a difference of 0 or 1 is on the right side of the line."""
     procedure = Procedure.parse(f"inputs: x, y, flag: boolean\nok: boolean = {formula}")
     for x, apart, flag in product((-60, 0, 2, 3), (-1, 0, 1), (True, False)):

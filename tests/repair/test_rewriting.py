@@ -17,7 +17,7 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Chain, Compare, Name, Number
 from stepguard.language.values import Value, to_exact
 from stepguard.repair.rewriting import StandIn, rewrite
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 
 
 def worked(stand_in: StandIn) -> Value:
@@ -147,8 +147,8 @@ KINDS = st.sampled_from(["number", "decimal(2)", "decimal(0, floor)", "percent(1
 
 
 @example("x * y", "percent(1)", "whole_numbers", Decimal("1.01"), Decimal("1.01"), 0)  # more than 100%
-@given(formula=FORMULAS, kind=KINDS, way=st.sampled_from(get_args(Way)), x=NUMBERS, y=NUMBERS, z=NUMBERS)
-def test_every_stand_in_keeps_the_value(formula: str, kind: str, way: Way, x: Value, y: Value, z: Value) -> None:
+@given(formula=FORMULAS, kind=KINDS, way=st.sampled_from(get_args(SplitWay)), x=NUMBERS, y=NUMBERS, z=NUMBERS)
+def test_every_stand_in_keeps_the_value(formula: str, kind: str, way: SplitWay, x: Value, y: Value, z: Value) -> None:
     """Carried out rightly, a stand-in gives exactly what the step gives; no operation in a split is rounded as well."""
     step = Step("t", formula, type="boolean" if "<" in formula else kind)
     values: Mapping[str, Value] = {"x": x, "y": y, "z": z}
@@ -188,7 +188,7 @@ def _numbers(stand_in: StandIn) -> list[Fraction]:
     y=NUMBERS,
     z=NUMBERS,
 )
-def test_no_stand_in_holds_a_result(formula: str, way: Way, x: Value, y: Value, z: Value) -> None:
+def test_no_stand_in_holds_a_result(formula: str, way: SplitWay, x: Value, y: Value, z: Value) -> None:
     """The numbers in a stand-in are operands or what single digits of them stand for, never what is to be found."""
     step = Step("t", formula)
     values: dict[str, Value] = {"x": x, "y": y, "z": z}

@@ -17,7 +17,7 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.values import Value
 from stepguard.repair.rungs import Rewrite, Rung, Split
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once
@@ -150,7 +150,7 @@ def test_the_last_of_several_operations_is_taken_apart(step: str, asked: list[st
     ("price", "way", "steps"),
     [("12345.67", "compensation", 16), ("123456.78", "digits", 3), ("1234567.89", "round_numbers", 3)],
 )
-def test_a_long_number_is_taken_apart_as_far_as_sixteen_steps(price: str, way: Way, steps: int) -> None:
+def test_a_long_number_is_taken_apart_as_far_as_sixteen_steps(price: str, way: SplitWay, steps: int) -> None:
     """A price of seven digits times a rate, less a fee, is asked digit by digit; one of more digits is not."""
     procedure = Procedure.parse("inputs: x, y, z\nt1: decimal(2) = x * y - z")
     inputs = procedure.accept_inputs({"x": price, "y": "0.7", "z": "19.95"})
@@ -210,9 +210,9 @@ def test_no_small_step_both_calculates_and_rounds(formula: str, kind: str, x: st
     x=st.integers(-5000, 5000),
     y=st.integers(-5000, 5000),
     operator=st.sampled_from("+-*"),
-    way=st.sampled_from(get_args(Way)),
+    way=st.sampled_from(get_args(SplitWay)),
 )
-def test_small_steps_lead_to_the_value_and_do_not_hold_it(x: int, y: int, operator: str, way: Way) -> None:
+def test_small_steps_lead_to_the_value_and_do_not_hold_it(x: int, y: int, operator: str, way: SplitWay) -> None:
     """Worked out one after the other they give the value of the step, which stands in none of them."""
     step = Procedure.parse(f"inputs: x, y\nt1 = x {operator} y").steps[0]
     found = split(step, {"x": x, "y": y}, way=way)

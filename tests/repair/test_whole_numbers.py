@@ -14,7 +14,7 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Expression
 from stepguard.repair.ladder import DEFAULT_RUNGS
 from stepguard.repair.rungs import Split
-from stepguard.repair.splitting import Way, split
+from stepguard.repair.splitting import SplitWay, split
 from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once
@@ -27,7 +27,7 @@ IN_TURN = ["26 + 26", "p1 + 26", "p2 + 26", "317 + 317", "p4 + 317", "p5 + 317",
 FRONT = ["7 * 20", "7 * 6", "p1 + p2", "p3 - 5"]
 BEHIND = ["7 * 300", "7 * 10", "7 * 7", "p5 + p6", "p8 + p7", "p9 + 50"]
 SHORT = ["3 * 10", "3 * 8", "p1 + p2", "p3 - 2", "5 * 10", "5 * 8", "p5 + p6", "p7 + 8", "p4 * 10", "p9 + p8"]
-WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
+WRITTEN: list[tuple[str, Mapping[str, str], SplitWay, list[str] | None]] = [
     ("x - z", DOLLARS, "whole_numbers", ["26317 - 495"]),
     ("z - x", DOLLARS, "whole_numbers", ["26317 - 495"]),  # and the sign put back
     ("x + (y + z)", DOLLARS, "whole_numbers", ["70 + 495", "26317 + p1"]),
@@ -81,7 +81,7 @@ WRITTEN: list[tuple[str, Mapping[str, str], Way, list[str] | None]] = [
 
 @all_rows("formula, inputs, way, asked", WRITTEN)
 def test_a_formula_is_asked_in_whole_numbers(
-    formula: str, inputs: Mapping[str, str], way: Way, asked: list[str] | None
+    formula: str, inputs: Mapping[str, str], way: SplitWay, asked: list[str] | None
 ) -> None:
     """One operation each, then what stands before the last digits of its numbers by itself."""
     procedure = Procedure.parse(f"inputs: x, y, z\nt1 = {formula}")

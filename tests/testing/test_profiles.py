@@ -18,7 +18,7 @@ from stepguard.auditing import false_links
 from stepguard.backends import Message, Request
 from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms import ArmOptions, Outcome
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome
 from stepguard.evaluation.families import Arithmetic, Task
 from stepguard.evaluation.runner import Plan, SimulatedTasks, run_plan
 from stepguard.evaluation.statistics import wilson
@@ -190,7 +190,7 @@ class ManyModels:
         return SimulatedModel(task.seed, slips=self._slips)
 
 
-def run(slips: Slips, arm: str, length: int, n: int, *, programs: int) -> list[Outcome]:
+def run(slips: Slips, arm: str, length: int, n: int, *, programs: int) -> list[TaskOutcome]:
     plan = Plan(family=FewPrograms(programs), cells={length: n}, arms=(arm,), seed=0, options=ArmOptions())
     return asyncio.run(run_plan(plan, ManyModels(slips), configuration={}, concurrency=1))
 

@@ -30,7 +30,7 @@ from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError
 from stepguard.formulas.canonical import Canonical, TooBig
 from stepguard.formulas.deciding import Deduction, to_data
-from stepguard.formulas.numerics import Pole, Undefined, Unknown, Value, compare, evaluate_at
+from stepguard.formulas.numerics import NumericValue, Pole, Undefined, Unknown, compare, evaluate_at
 from stepguard.formulas.ranges import parse_region
 from stepguard.formulas.scanning import missed_solution
 from stepguard.formulas.sign_charts import SignChart, make_chart
@@ -370,7 +370,7 @@ def _order(one: Formula, other: Formula) -> int | None:
     if symbols_in(one, other):
         return None
     try:
-        values: list[Value] = [evaluate_at(tree, {}) for tree in (one, other)]
+        values: list[NumericValue] = [evaluate_at(tree, {}) for tree in (one, other)]
     except (Undefined, Pole, Unknown):
         return None
     return compare(*values)

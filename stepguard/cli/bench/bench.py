@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from stepguard.backends.base import Backend
-    from stepguard.evaluation.arms import Outcome
+    from stepguard.evaluation.arms import TaskOutcome
     from stepguard.evaluation.runner import Plan, TaskBackend
     from stepguard.testing import ModelSlips
 
@@ -253,7 +253,7 @@ def _check_answers(plan: Plan) -> None:
         )
 
 
-def _complain_of_errors(outcomes: Sequence[Outcome]) -> None:
+def _complain_of_errors(outcomes: Sequence[TaskOutcome]) -> None:
     """Name what kept runs from being made, where any was."""
     failed = [outcome for outcome in outcomes if outcome.error is not None]
     if failed:
@@ -278,7 +278,7 @@ def _profile(name: str | None, *, simulated: bool) -> tuple[str, ModelSlips]:
     return chosen, PROFILES[chosen]
 
 
-def _complain_of_missing_replies(outcomes: Sequence[Outcome], replay: Path | None) -> None:
+def _complain_of_missing_replies(outcomes: Sequence[TaskOutcome], replay: Path | None) -> None:
     from stepguard.errors import ReplyMissing
 
     missing = [outcome for outcome in outcomes if outcome.error is not None and ReplyMissing.__name__ in outcome.error]

@@ -11,7 +11,7 @@ from typing import Final, Self
 from stepguard.cli.progress import ProgressContext, make_display
 from stepguard.cli.text import printable
 from stepguard.engine.actions import Action, Commit, Event
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.meter import Meter
 from stepguard.evaluation.runner import Plan
 
@@ -33,7 +33,7 @@ class TimeLeft:
         self._steps: Final[Counter[str]] = Counter()
         self._concurrency: Final = concurrency
 
-    def ended(self, outcome: Outcome) -> None:
+    def ended(self, outcome: TaskOutcome) -> None:
         """A run has ended, now or in an earlier session."""
         self._left[outcome.arm, outcome.length] -= 1
         self._seconds[outcome.arm] += outcome.seconds
@@ -83,7 +83,7 @@ class BenchProgress(ProgressContext):
         self._meter: Final = meter
         self._jobs: Final = frozenset(plan.jobs())
 
-    def taken_over(self, outcomes: Sequence[Outcome]) -> None:
+    def taken_over(self, outcomes: Sequence[TaskOutcome]) -> None:
         """These had ended in an earlier session."""
         for outcome in outcomes:
             if (outcome.arm, outcome.length, outcome.seed) in self._jobs:
@@ -103,7 +103,7 @@ class BenchProgress(ProgressContext):
         if isinstance(action, Commit):
             self._steps += len(action.records)
 
-    def __call__(self, done: int, total: int, newest: Outcome) -> None:
+    def __call__(self, done: int, total: int, newest: TaskOutcome) -> None:
         self._forecast.ended(newest)
         self.total = total
         self.advance(done)

@@ -21,7 +21,16 @@ from typing import Final, NamedTuple
 
 from stepguard.checks.expression_values import Evaluates
 from stepguard.core.verdicts import Strength, weakest
-from stepguard.engine.control.scopes import Binding, Gathered, Known, Scope, ScopeValues, Variable, resolve, support_of
+from stepguard.engine.control.scopes import (
+    Gathered,
+    Known,
+    NameBinding,
+    Scope,
+    ScopeValues,
+    Variable,
+    resolve,
+    support_of,
+)
 from stepguard.engine.control.sources import State, asked_type
 from stepguard.errors import EvaluationError
 from stepguard.language.expressions import (
@@ -66,7 +75,7 @@ class _Aggregated(NamedTuple):
     """What an operand came to, and what its names stood for."""
 
     tree: Operand
-    read: tuple[Binding | None, ...]
+    read: tuple[NameBinding | None, ...]
     value: Value
     support: Strength
 
@@ -393,7 +402,7 @@ class Lowering:
         """What is aggregated, each as an operand; None where the aggregate is better looked up as a whole."""
         if tree.function in ("count", "first") or tree.variable is not None:
             return None
-        binding: Binding | None = None
+        binding: NameBinding | None = None
         if is_variable(tree.value):
             binding = self._scope.get(tree.value.name)
         if not isinstance(binding, Gathered) or not all(isinstance(item, Variable) for item in binding.items):
@@ -437,7 +446,7 @@ class Lowering:
         return _number(value) is not None or (truth and isinstance(value, bool))
 
 
-def told_to_person(binding: Binding, state: State) -> str:
+def told_to_person(binding: NameBinding, state: State) -> str:
     """A value in a question to a person: amounts with their currency, text that is not plain in quotes."""
     value = resolve(binding, state)
     if isinstance(value, str):

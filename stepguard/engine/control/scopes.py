@@ -66,12 +66,12 @@ class Gathered:
         values: the list, once all of it is there, so that it is put together once.
     """
 
-    items: tuple[Binding, ...]
+    items: tuple[NameBinding, ...]
     control: Strength = "proved"
     values: list[tuple[Value, ...]] = field(default_factory=list, compare=False)
 
 
-Binding = Variable | Known | Gathered
+NameBinding = Variable | Known | Gathered
 
 
 class Scope:
@@ -100,20 +100,20 @@ class Scope:
         self.given: dict[str, str] = {}
         self.loops = 0
         self.repeats = 0
-        self._bindings: dict[str, Binding] = {}
+        self._bindings: dict[str, NameBinding] = {}
 
-    def bind(self, name: str, binding: Binding) -> Binding | None:
+    def bind(self, name: str, binding: NameBinding) -> NameBinding | None:
         """Let a name stand for something; gives what it stood for here before."""
         before = self._bindings.get(name)
         self._bindings[name] = binding
         return before
 
     @property
-    def own(self) -> Mapping[str, Binding]:
+    def own(self) -> Mapping[str, NameBinding]:
         """What is bound in this very scope."""
         return self._bindings
 
-    def find(self, name: str) -> Binding | None:
+    def find(self, name: str) -> NameBinding | None:
         """What a name stands for, None where it stands for nothing."""
         scope: Scope | None = self
         while scope is not None:
@@ -122,7 +122,7 @@ class Scope:
             scope = scope.parent
         return None
 
-    def get(self, name: str) -> Binding:
+    def get(self, name: str) -> NameBinding:
         """What a name stands for. Raises ProcedureError: nothing: the branch that would have set it was not taken."""
         binding = self.find(name)
         if binding is None:
@@ -130,7 +130,7 @@ class Scope:
         return binding
 
 
-def resolve(binding: Binding, state: State) -> Value:
+def resolve(binding: NameBinding, state: State) -> Value:
     """The value of a binding. Raises Undecided: it is not verified yet."""
     match binding:
         case Variable(name):
@@ -147,7 +147,7 @@ def resolve(binding: Binding, state: State) -> Value:
             return binding.values[0]
 
 
-def weakened(binding: Binding, control: Strength) -> Binding:
+def weakened(binding: NameBinding, control: Strength) -> NameBinding:
     """The same, where its being this value and no other rests on something weaker."""
     if control == "proved":
         return binding
@@ -158,7 +158,7 @@ def weakened(binding: Binding, control: Strength) -> Binding:
             return replace(binding, control=weakest((binding.control, control)))
 
 
-def names_of(binding: Binding) -> list[str]:
+def names_of(binding: NameBinding) -> list[str]:
     """The names that the values of a binding have in the state of the run."""
     match binding:
         case Variable(name):
@@ -169,7 +169,7 @@ def names_of(binding: Binding) -> list[str]:
             return [name for item in items for name in names_of(item)]
 
 
-def support_of(binding: Binding, state: State) -> Strength:
+def support_of(binding: NameBinding, state: State) -> Strength:
     """What stands behind a binding."""
     match binding:
         case Variable(name, _, control):
@@ -186,7 +186,7 @@ class ScopeValues(Mapping[str, Value]):
     def __init__(self, scope: Scope, state: State) -> None:
         self._scope = scope
         self._state = state
-        self._read: dict[str, Binding] = {}
+        self._read: dict[str, NameBinding] = {}
 
     def __getitem__(self, name: str) -> Value:
         binding = self._scope.find(name)

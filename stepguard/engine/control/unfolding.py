@@ -17,9 +17,9 @@ from typing import Final
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.lowering import Lowering, ValueNames, told_to_person
 from stepguard.engine.control.scopes import (
-    Binding,
     Gathered,
     Known,
+    NameBinding,
     Scope,
     ScopeValues,
     Undecided,
@@ -194,7 +194,7 @@ class Unfolding:
         shown = []
         for name, tree in step.arguments:
             value, support = yield from self._value(tree, scope)
-            binding: Binding = Known(value, support, name)
+            binding: NameBinding = Known(value, support, name)
             if is_variable(tree):
                 binding = scope.get(tree.name)
             told = told_to_person(binding, self._state)
@@ -320,7 +320,7 @@ class Unfolding:
         suffix = f"{scope.suffix}{self._names.separator}{call.id}"
         inner = Scope(None, suffix=suffix, path=f"{scope.path}{call.id}.", tables=called.tables)
         passed = dict(call.arguments)
-        result: Binding
+        result: NameBinding
         for declared in called.inputs:
             if declared.name not in passed:
                 assert declared.default is not None

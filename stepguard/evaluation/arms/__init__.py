@@ -11,7 +11,7 @@ from typing import Final, Literal
 
 from stepguard.core.plugins import options_of
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.base import Arm, ArmOptions, Neighbour, TaskOutcome
 from stepguard.evaluation.arms.blind import Blind
 from stepguard.evaluation.arms.by_code import ByCode, Offload
 from stepguard.evaluation.arms.floor import Copy, Guess
@@ -33,7 +33,7 @@ __all__ = [
     "ArmKind",
     "ArmOptions",
     "Neighbour",
-    "Outcome",
+    "TaskOutcome",
     "TranscriptReading",
     "arm_named",
     "kind_of",

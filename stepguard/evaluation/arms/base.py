@@ -25,7 +25,7 @@ _DOUBLINGS: Final = 4  # sixteen times the room: who needs more repeats himself
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """What one arm did on one task, with the raw text, so that another extractor needs no new calls.
 
     Attributes:
@@ -136,13 +136,15 @@ class Arm(Protocol):
     def name(self) -> str:
         """What tables call it; with other knobs it has another name."""
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         """Run one task; errors end in the outcome."""
 
 
-def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stopped_at: str | None = None) -> Outcome:
+def nothing(
+    arm: str, task: Task, *, status: str, error: str | None = None, stopped_at: str | None = None
+) -> TaskOutcome:
     """The outcome of a run in which nothing was said: all of its steps are missing."""
-    return Outcome(
+    return TaskOutcome(
         arm=arm, task=task.family, length=len(task.procedure), seed=task.seed, status=status,
         right=False, right_lenient=False, trace_right=False, steps_right=0,
         verified=False, abstained=status == "abstained", silent_errors=0, error=error,
@@ -153,7 +155,7 @@ def nothing(arm: str, task: Task, *, status: str, error: str | None = None, stop
 
 
 def spent(usage: Usage, seconds: float) -> dict[str, Any]:
-    """What a run took, as the fields of its `Outcome`."""
+    """What a run took, as the fields of its `TaskOutcome`."""
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
     return {**{name: getattr(usage, name) for name in names}, "seconds": round(seconds, 3)}
 

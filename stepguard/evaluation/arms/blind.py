@@ -11,7 +11,7 @@ from stepguard.checks import Judgement
 from stepguard.core.verdicts import DeviationKind, Verdict
 from stepguard.engine.actions import CheckClaims
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome, nothing
 from stepguard.evaluation.arms.guarded import check_knobs, plainly, with_knobs
 from stepguard.evaluation.arms.guarded_run import ClaimCounts, make_guard, run_guarded
 from stepguard.evaluation.arms.limited import judged_by
@@ -44,7 +44,7 @@ class Blind(Named):
     def __post_init__(self) -> None:
         check_knobs(self.segment, self.retries)
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         mine = plainly(with_knobs(options, self.segment, self.retries))
         try:
             other = neighbour()

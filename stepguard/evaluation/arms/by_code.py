@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend
 from stepguard.errors import StepguardError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, authors_scores, nothing, send_with_room
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome, authors_scores, nothing, send_with_room
 from stepguard.evaluation.arms.reading import TranscriptReading, same
 from stepguard.evaluation.arms.transcripts import outcome_of, request_like
 from stepguard.evaluation.families import Task
@@ -37,7 +37,7 @@ class Offload(Named):
 
     word: ClassVar[str] = "offload"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         started = time.monotonic()
         values, problem = _interpreted(task, task.procedure)
         return _outcome(self.name, task, values, problem, seconds=time.monotonic() - started)
@@ -52,7 +52,7 @@ class ByCode(Named):
 
     word: ClassVar[str] = "program"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         shown = task.demonstration
         if shown.program is None:
             missing = f"the steps of {task.family} have no formulas to write down"
@@ -101,7 +101,7 @@ def _interpreted(task: Task, procedure: Procedure) -> tuple[dict[str, Value], st
     return values, None
 
 
-def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None, *, seconds: float) -> Outcome:
+def _outcome(arm: str, task: Task, values: dict[str, Value], problem: str | None, *, seconds: float) -> TaskOutcome:
     """The outcome of an arm that asked nobody."""
     right = [same(values.get(name), value) for name, value in task.truth.items()]
     answered = same(values.get(task.procedure.answer), task.answer)

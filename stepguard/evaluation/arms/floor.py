@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from stepguard.backends.base import Backend, Completion, Request
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
@@ -34,7 +34,7 @@ class Guess(Named):
 
     word: ClassVar[str] = "guess"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         return await run_guarded(self.name, task, _Ignorant(self.word, task), options)
 
 

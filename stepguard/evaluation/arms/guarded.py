@@ -13,10 +13,10 @@ from typing import ClassVar, Final, Literal, get_args
 from stepguard.backends.base import Backend
 from stepguard.core.arguments import check_count, check_flag, check_number, check_one_of
 from stepguard.errors import ConfigError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome, nothing
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.limited import Limited
-from stepguard.evaluation.arms.wording import Decision, Reworded, check_decision, without_working
+from stepguard.evaluation.arms.wording import PromptDecision, Reworded, check_decision, without_working
 from stepguard.evaluation.families import Task
 from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
@@ -55,7 +55,7 @@ class Guarded(Named):
     retries: int | None = None
     adaptive: bool = False
     stop_early: bool = False
-    without: Decision | None = None
+    without: PromptDecision | None = None
     checker: Checker = "full"
     catch: float = 0.9
     modulus: int = 9
@@ -75,7 +75,7 @@ class Guarded(Named):
         if self.stop_early and self.without == "names":
             raise ConfigError("only replies keyed by names are stopped: leave stop_early out", option="stop_early")
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         mine = with_knobs(options, self.segment, self.retries)
         if self.adaptive:
             mine = replace(mine, segment=None)
@@ -104,13 +104,13 @@ class Chunk(Named):
     word: ClassVar[str] = "chunk"
 
     segment: int | None = None
-    without: Decision | None = None
+    without: PromptDecision | None = None
 
     def __post_init__(self) -> None:
         check_knobs(self.segment, None)
         check_decision(self.without)
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         if self.without == "values" and options.prompts == "brief":
             return nothing(self.name, task, status="error", error=_NO_LIST)
         mine = plainly(with_knobs(options, self.segment, None))
@@ -126,7 +126,7 @@ def check_knobs(segment: int | None, retries: int | None) -> None:
         check_count(retries, "retries", least=0, most=1000)
 
 
-def _worded(task: Task, backend: Backend, without: Decision | None) -> tuple[Task, Backend]:
+def _worded(task: Task, backend: Backend, without: PromptDecision | None) -> tuple[Task, Backend]:
     """The task and the model, where a decision of the prompts is left out."""
     if without is None:
         return task, backend

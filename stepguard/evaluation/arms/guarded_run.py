@@ -13,7 +13,7 @@ from stepguard.backends.base import Backend, Completion, ask
 from stepguard.engine.actions import Action, Ask, CheckClaims, Checked, Event, Failed, Replied, Wait, Woke, deviation_of
 from stepguard.engine.run import Run
 from stepguard.errors import BackendTimeout
-from stepguard.evaluation.arms.base import ArmOptions, Outcome, authors_scores, nothing, served_by, spent
+from stepguard.evaluation.arms.base import ArmOptions, TaskOutcome, authors_scores, nothing, served_by, spent
 from stepguard.evaluation.arms.limited import ClaimChecker
 from stepguard.evaluation.arms.reading import same
 from stepguard.evaluation.families import Task
@@ -88,7 +88,7 @@ async def run_guarded(
     judging: ClaimChecker | None = None,
     *,
     only: Collection[str] | None = None,
-) -> Outcome:
+) -> TaskOutcome:
     """Run a task through the guard, with another judgement of claims where one is given.
 
     Args:
@@ -142,7 +142,7 @@ async def _performed(run: Run, action: Action, backend: Backend, judging: ClaimC
     return run.perform(action)
 
 
-def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> Outcome:
+def _outcome(arm: str, task: Task, result: Result, seconds: float, *, observe: bool) -> TaskOutcome:
     values = {record.occurrence.step: record.value for record in result.steps}
     right = {name: same(value, task.truth[name]) for name, value in values.items() if name in task.truth}
     answered = same(result.answer, task.answer)

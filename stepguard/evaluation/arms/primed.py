@@ -19,7 +19,7 @@ from typing import ClassVar, Final
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.core.arguments import check_flag, check_number
 from stepguard.errors import EvaluationError
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, nothing, send
+from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome, nothing, send
 from stepguard.evaluation.arms.floor import reply_with
 from stepguard.evaluation.arms.guarded_run import run_guarded
 from stepguard.evaluation.arms.reading import read_run
@@ -59,7 +59,7 @@ class Primed(Named):
         check_number(self.rate, "rate", high=1, what="a probability")
         check_flag(self.guarded, "guarded")
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         segments = options.settings().segments
         steps = segments.size or segments.first
         half = _FirstHalf(task, self.rate, steps)

@@ -20,7 +20,15 @@ from stepguard.backends.base import Backend, Message, Request
 from stepguard.core.arguments import check_count
 from stepguard.core.usage import Usage
 from stepguard.evaluation.arms import base
-from stepguard.evaluation.arms.base import ArmOptions, Neighbour, Outcome, Sent, authors_scores, nothing, send_with_room
+from stepguard.evaluation.arms.base import (
+    ArmOptions,
+    Neighbour,
+    Sent,
+    TaskOutcome,
+    authors_scores,
+    nothing,
+    send_with_room,
+)
 from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import Named
@@ -48,7 +56,7 @@ class Direct(Named):
 
     word: ClassVar[str] = "direct"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         shown = task.demonstration
         answer = shown.answer.rpartition("\n")[2]
         # Where the answer is not the last step, the family says so there.
@@ -69,7 +77,7 @@ class ChainOfThought(Named):
 
     word: ClassVar[str] = "cot"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         sent = await _ask_for_transcript(task, backend, request_like(task.demonstration, task, options), options)
         return outcome_of(self.name, task, [sent], read_run(task, sent.text))
 
@@ -87,7 +95,7 @@ class StructuredTrace(Named):
 
     word: ClassVar[str] = "trace"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         shown = task.demonstration
         rows = [line.partition(" = ") for line in shown.answer.splitlines()[:-1]]
         line = _WORDS_LINE if any(step.expression is None for step in task.procedure.steps) else _FORMULA_LINE
@@ -117,7 +125,7 @@ class ResampledChains(Named):
     def __post_init__(self) -> None:
         check_count(self.k, "k", most=1000)
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         request = request_like(task.demonstration, task, options)
         sent: list[Sent] = []
         chains: list[TranscriptReading] = []
@@ -178,7 +186,9 @@ def request_like(shown: Demonstration, task: Task, options: ArmOptions) -> Reque
     )
 
 
-def outcome_of(arm: str, task: Task, sent: Sequence[Sent], reading: TranscriptReading, *, chosen: int = -1) -> Outcome:
+def outcome_of(
+    arm: str, task: Task, sent: Sequence[Sent], reading: TranscriptReading, *, chosen: int = -1
+) -> TaskOutcome:
     """The outcome of an arm that vouches for nothing: `found` is what counts of what was sent, `chosen` its place.
 
     A call that failed makes an error of the whole: with fewer chains it would be another arm.
@@ -223,7 +233,7 @@ class AuthorsPrompt(Named):
 
     word: ClassVar[str] = "authors"
 
-    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> Outcome:
+    async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         if task.published is None:
             return nothing(self.name, task, status="error", error=f"{task.family} has no prompt of its authors")
         request = replace(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stepguard.core.verdicts import Claim, Deviation
     from stepguard.procedure.steps import Step
 
-Decision = Literal[
+PromptDecision = Literal[
     "instructions",
     "demonstration",
     "names",
@@ -51,7 +51,7 @@ Decision = Literal[
 ]
 """What can be left out of the guard's prompts; see above."""
 
-DECISIONS: Final[tuple[str, ...]] = get_args(Decision)
+DECISIONS: Final[tuple[str, ...]] = get_args(PromptDecision)
 _RESTATED: Final = re.compile(r"   \([^\n]*\)$", re.MULTILINE)  # the operands behind a step, as prompts write them
 # The values in front of the steps, as prompts write them.
 _LIST: Final = re.compile(r"\AValues:\n.*?^(?=(?:Steps|Done before):$)", re.MULTILINE | re.DOTALL)
@@ -79,7 +79,7 @@ class Reworded:
     """
 
     backend: Backend
-    decision: Decision
+    decision: PromptDecision
     procedure: Procedure
     _said: list[tuple[Request, str]] = field(default_factory=list)
 

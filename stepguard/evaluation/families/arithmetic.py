@@ -21,7 +21,14 @@ from stepguard.evaluation.families.base import (
     RuleCheck,
     TaskDraft,
 )
-from stepguard.evaluation.families.programs import Instruction, Operand, Program, ProgramShape, compute, make_block
+from stepguard.evaluation.families.programs import (
+    Instruction,
+    Program,
+    ProgramOperand,
+    ProgramShape,
+    compute,
+    make_block,
+)
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Expression
@@ -247,7 +254,7 @@ class Arithmetic(DraftedFamily):
         operation = _Operation(instruction, self.places)
         return Line(step=step, solve=operation.solve, work=operation.work, formula=formula)
 
-    def _written(self, operand: Operand, sign: str) -> str:
+    def _written(self, operand: ProgramOperand, sign: str) -> str:
         if isinstance(operand, str):
             return operand
         return str(operand) if sign in "*/" else _constant(operand, self.places)
@@ -276,12 +283,12 @@ class _Operation:
         left, right = (self._operand_text(each, values) for each in (self.instruction.left, self.instruction.right))
         return f"{left} {self.instruction.sign} {f'({right})' if right.startswith('-') else right}"
 
-    def _scaled(self, operand: Operand, values: Mapping[str, Value]) -> int:
+    def _scaled(self, operand: ProgramOperand, values: Mapping[str, Value]) -> int:
         if isinstance(operand, int):
             return operand
         return int(Fraction(to_exact(values[operand])) * 10 ** (self.places or 0))
 
-    def _operand_text(self, operand: Operand, values: Mapping[str, Value]) -> str:
+    def _operand_text(self, operand: ProgramOperand, values: Mapping[str, Value]) -> str:
         if isinstance(operand, str):
             return str(values[operand])
         return str(operand) if self.instruction.sign in "*/" else _constant(operand, self.places)

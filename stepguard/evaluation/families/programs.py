@@ -29,7 +29,7 @@ LARGEST_FACTOR: Final = 5
 _LARGEST_DIVISOR: Final = 9
 _DRAWS: Final = 50  # many draws leave the allowed range, or divide with a rest
 
-Operand = int | str
+ProgramOperand = int | str
 """A variable; or a constant: scaled like values next to ``+`` and ``-``, as it stands next to ``*`` and ``/``."""
 
 
@@ -38,9 +38,9 @@ class Instruction:
     """``name = left sign right``."""
 
     name: str
-    left: Operand
+    left: ProgramOperand
     sign: str
-    right: Operand
+    right: ProgramOperand
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -195,7 +195,7 @@ class _Attempt:
         for _ in range(_DRAWS):
             first, sign = chance.choice(window), chance.choice(self.shape.operations)
             others = [each for each in window if each != first]
-            second: Operand = self._constant(sign)
+            second: ProgramOperand = self._constant(sign)
             if sign in "+-" and others and chance.random() < 0.5:
                 second = chance.choice(others)
             instruction = Instruction(name, first, sign, second)
@@ -218,7 +218,7 @@ class _Attempt:
         for draw in range(_DRAWS):
             sign = chance.choice(signs)
             if both:
-                second: Operand = next(each for each in unread if each != first)
+                second: ProgramOperand = next(each for each in unread if each != first)
             elif sign in "*/":
                 second = self._constant(sign)
             elif shape.binding and missed:
@@ -246,7 +246,7 @@ class _Attempt:
             return self.chance.randint(2, LARGEST_FACTOR if sign == "*" else _LARGEST_DIVISOR)
         return self.chance.randint(max(1, self.shape.low), self.shape.high)
 
-    def _value(self, operand: Operand) -> int:
+    def _value(self, operand: ProgramOperand) -> int:
         return operand if isinstance(operand, int) else self.values[operand]
 
     def _result(self, instruction: Instruction) -> int:

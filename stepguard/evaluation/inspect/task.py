@@ -22,7 +22,7 @@ from stepguard.backends.base import RESPONSE_NAME, Completion, Request, ToolCall
 from stepguard.core.arguments import check_seed
 from stepguard.core.usage import Usage
 from stepguard.errors import BackendError, ConfigError, MissingExtraError, UsageError
-from stepguard.evaluation.arms import ArmOptions, Outcome, arm_named, kind_of
+from stepguard.evaluation.arms import ArmOptions, TaskOutcome, arm_named, kind_of
 from stepguard.evaluation.families import family_named
 from stepguard.evaluation.runner import Plan
 from stepguard.repair.ladder import Ladder
@@ -174,7 +174,7 @@ def judged() -> Scorer:
             values = dict.fromkeys(("right", "right_lenient", "every_step_right", "abstained", "silent_error"), 0.0)
             values |= {"error": 1.0} if vouches else {"error": 1.0, "silent_error": math.nan}
             return Score(value=values, explanation="it was ended before the arm was done", metadata=data)
-        outcome = Outcome(**data, texts=())
+        outcome = TaskOutcome(**data, texts=())
         values = {
             "right": float(outcome.right),
             "right_lenient": float(outcome.right_lenient),

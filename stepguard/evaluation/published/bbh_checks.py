@@ -8,7 +8,7 @@ from typing import Final
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 
-Values = Mapping[str, Value]
+StepValues = Mapping[str, Value]
 
 # Declared knowledge of the counting of objects: what is not in it is left out, and never guessed.
 _THINGS: Final[Mapping[str, str]] = {
@@ -42,31 +42,31 @@ _WORDS: Final = {
 }  # fmt: skip
 
 
-def swapped(after: Value, values: Values, one: str, other: str, from_one: str, from_other: str) -> bool:
+def swapped(after: Value, values: StepValues, one: str, other: str, from_one: str, from_other: str) -> bool:
     """Whether each of two people has what the other had. Where what they had stands, is said by name."""
     before = _thing_of(values[from_one], one), _thing_of(values[from_other], other)
     return isinstance(after, Record) and (after[other], after[one]) == before
 
 
-def names_option(answer: Value, values: Values, who: str, place: str) -> bool:
+def names_option(answer: Value, values: StepValues, who: str, place: str) -> bool:
     """Whether an answer is the letter of what somebody has among the options."""
     listed = dict(option.split(": ", 1) for option in str(values["options"]).split("; "))
     return listed.get(str(answer)) == _thing_of(values[place], who)
 
 
-def returns(answer: Value, values: Values, place: str) -> bool:
+def returns(answer: Value, values: StepValues, place: str) -> bool:
     """Whether an answer says of a place whether it is the start."""
     end = values[place]
     return isinstance(end, Record) and (end["x"] == end["y"] == 0) == (answer == "Yes")
 
 
-def honest(claimed: Value, values: Values, whom: str, statement: str) -> bool:
+def honest(claimed: Value, values: StepValues, whom: str, statement: str) -> bool:
     """Whether a speaker's honesty is that of what is said: of `whom`, or of the speaker where that is empty."""
     stated = statement == "tells the truth"
     return claimed is (values[whom] is stated if whom else stated)
 
 
-def moved(end: Value, values: Values, move: str, before: str) -> bool:
+def moved(end: Value, values: StepValues, move: str, before: str) -> bool:
     """Whether a move from one place leads to another."""
     start = values[before]
     if not isinstance(start, Record):  # where everybody starts, in words
@@ -84,7 +84,7 @@ def moved(end: Value, values: Values, move: str, before: str) -> bool:
     return end == Record({"x": x + right * count, "y": y + up * count, "facing": facing})
 
 
-def counted(claimed: Value, values: Values, piece: str, kind: str) -> bool:
+def counted(claimed: Value, values: StepValues, piece: str, kind: str) -> bool:
     """Whether a number is how many things of a kind a piece of the list names."""
     number, thing = piece.split(" ", 1)
     return claimed == (_WORDS[number] if kind in ("objects", kind_of_thing(thing)) else 0)

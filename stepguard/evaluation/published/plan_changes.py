@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final, Literal
 
-from stepguard.evaluation.published.plan_rules import DOMAINS, Action, Facts
+from stepguard.evaluation.published.plan_rules import DOMAINS, Facts, PlanAction
 from stepguard.language.records import Record, RecordType
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value
@@ -17,7 +17,7 @@ _NOT: Final = "no_"
 _PAIRS: Final = {"craves": ("craves", "craved")}
 
 
-def is_ruled_change(claimed: Value, values: Mapping[str, Value], domain: str, action: Action) -> bool:
+def is_ruled_change(claimed: Value, values: Mapping[str, Value], domain: str, action: PlanAction) -> bool:
     """Whether a claimed change is what the action's rule makes."""
     return claimed == ruled_change(domain, action)
 
@@ -27,12 +27,12 @@ def change_type(domain: str, kind: str) -> ValueType:
 
     Names are texts: listing all of them three times with every step would be most of what is asked.
     """
-    keys = ruled_change(domain, Action(kind, tuple(DOMAINS[domain].rules[kind].places)))
+    keys = ruled_change(domain, PlanAction(kind, tuple(DOMAINS[domain].rules[kind].places)))
     fields = tuple((key, _BOOLEAN if key == "harmony" else TEXT) for key in keys)
     return ValueType(kind="record", record=RecordType("Change", fields))
 
 
-def ruled_change(domain: str, action: Action) -> Record:
+def ruled_change(domain: str, action: PlanAction) -> Record:
     """What the facts that an action makes true and false come to."""
     rule = DOMAINS[domain].rules[action.kind]
     adds = {fact[0]: fact[1:] for fact in rule.facts(rule.adds, action.objects)}

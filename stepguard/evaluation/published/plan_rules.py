@@ -40,7 +40,7 @@ class ActionRule:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class PlanAction:
     """An action: its kind and its objects."""
 
     kind: str
@@ -63,31 +63,31 @@ class Domain:
     objects: tuple[tuple[str, str], ...]
     ignored: frozenset[str] = frozenset()
 
-    def action(self, text: str) -> Action | None:
+    def action(self, text: str) -> PlanAction | None:
         """An action from its words, None where they are no action."""
         for kind, rule in self.rules.items():
             match = re.fullmatch(rule.pattern, text.strip())
             if match is not None:
-                return Action(kind, match.groups())
+                return PlanAction(kind, match.groups())
         return None
 
-    def legal(self, action: Action, state: Facts) -> bool:
+    def legal(self, action: PlanAction, state: Facts) -> bool:
         """Whether all that the action needs is true."""
         rule = self.rules[action.kind]
         return rule.facts(rule.needs, action.objects) <= state
 
-    def after(self, action: Action, state: Facts) -> Facts:
+    def after(self, action: PlanAction, state: Facts) -> Facts:
         """The state after it."""
         rule = self.rules[action.kind]
         return (state - rule.facts(rule.deletes, action.objects)) | rule.facts(rule.adds, action.objects)
 
-    def legal_actions(self, state: Facts) -> Iterator[Action]:
+    def legal_actions(self, state: Facts) -> Iterator[PlanAction]:
         """Every action that is legal in a state."""
         objects = sorted({name for fact in state for name in fact[1:]})
         for kind, rule in self.rules.items():
             for chosen in _bindings(rule.needs, state, objects, rule.places):
                 if all(name.startswith(prefix) for name, prefix in zip(chosen, rule.prefixes, strict=False)):
-                    yield Action(kind, chosen)
+                    yield PlanAction(kind, chosen)
 
     def read(self, text: str) -> tuple[Facts, list[str]]:
         """The facts of a state in words, and the pieces that state none; what is said not to be is no fact."""

@@ -24,7 +24,7 @@ from stepguard.evaluation.published.plan_changes import (
     is_ruled_change,
     ruled_change,
 )
-from stepguard.evaluation.published.plan_rules import DOMAINS, Action, Facts
+from stepguard.evaluation.published.plan_rules import DOMAINS, Facts, PlanAction
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -87,7 +87,7 @@ class _Plan:
     query: str
     truth: Facts
 
-    def parsed(self) -> list[Action]:
+    def parsed(self) -> list[PlanAction]:
         actions = [DOMAINS[self.domain].action(text) for text in self.actions]
         return [action for action in actions if action is not None]
 
@@ -246,7 +246,7 @@ def _line(domain: str, step: Step) -> Line:
     )
 
 
-def _effects(plan: _Plan, action: Action) -> str:
+def _effects(plan: _Plan, action: PlanAction) -> str:
     """The effects of an action as the item's own text states them: "Once I pick up or unstack a block, I am ..."."""
     begins = f"Once {action.kind.capitalize()} action" if plan.domain == "mystery_blocksworld" else "Once I "
     lines = [" ".join(line.split()) for line in plan.material.splitlines()]

@@ -10,7 +10,7 @@ from stepguard.evaluation.published.proc_steps import (
     INTEGER,
     Cut,
     CutStep,
-    State,
+    ProcState,
     Values,
     anything,
     listed_behind,
@@ -38,9 +38,9 @@ def counting(question: str, count: int) -> Cut:
             lambda value, values: set(str(value).split()) <= {"-", *(f"s{at}" for at in range(1, len(strings) + 1))},
         )
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         totals = [0] * len(strings)
-        sums: list[State] = []
+        sums: list[ProcState] = []
         for value in values:
             found = str(value).split()
             totals = [total + found.count(f"s{at}") for at, total in enumerate(totals, 1)]
@@ -93,8 +93,8 @@ def products(question: str, count: int) -> Cut:
         steps.append(CutStep(f"total_{at}", INTEGER, "", (), total(at), anything, f"{before} + product_{at}"))
         before = f"total_{at}"
 
-    def states(values: Sequence[Value]) -> list[State]:
-        rows: list[State] = []
+    def states(values: Sequence[Value]) -> list[ProcState]:
+        rows: list[ProcState] = []
         for at, text in enumerate(strings):
             row = values[3 * at : 3 * at + 3]
             if len(row) == 3:
@@ -162,7 +162,7 @@ def moving(question: str, count: int) -> Cut:
         ]  # fmt: skip
         before = f"place_{at}"
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         found = [int(str(value)) for value in values[1::2]]
         return ["-" * place + "x" + "-" * (size - place - 1) for place in found]
 
@@ -188,7 +188,7 @@ def stepping(question: str, count: int) -> Cut:
             lambda value, values: value in list(text),
         )
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         pairs = [[str(value), str(left - at)] for at, value in enumerate(values, 1)]
         return [*pairs[:-1], pairs[-1][0]] if len(pairs) == left else list(pairs)
 

@@ -10,7 +10,7 @@ from string import ascii_lowercase, ascii_uppercase
 from stepguard.evaluation.published.proc_steps import (
     Cut,
     CutStep,
-    State,
+    ProcState,
     Values,
     close,
     listed_behind,
@@ -28,7 +28,7 @@ Piece = tuple[tuple[str, ...], str, str]
 """What a step reads, the working that leads to a piece, and the piece."""
 
 
-def _grown(values: Sequence[Value]) -> list[State]:
+def _grown(values: Sequence[Value]) -> list[ProcState]:
     """What is there after each piece is added."""
     return ["".join(close(value) for value in values[: at + 1]) for at in range(len(values))]
 
@@ -38,7 +38,7 @@ def _pieces(
     instruction: str,
     asked: Sequence[Piece],
     form: Callable[[Value, Values], bool],
-    states: Callable[[Sequence[Value]], list[State]] = _grown,
+    states: Callable[[Sequence[Value]], list[ProcState]] = _grown,
 ) -> Cut:
     """Steps that each ask one piece."""
 
@@ -79,7 +79,7 @@ def splitting(question: str, count: int) -> Cut:
         inputs[f"cut_{at}"] = f"{position:02}"
         asked.append((("row", f"cut_{at}"), "", placed[position]))
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         cuts = [placed.index(str(value)) if value in placed else 0 for value in values]
         bounds = [[0, *sorted(cuts[:at]), len(row)] for at in range(1, len(cuts) + 1)]
         return [[row[low:high] for low, high in pairwise(each)] for each in bounds]
@@ -103,7 +103,7 @@ def replacing(question: str, count: int) -> Cut:
     pairs = {**{each: each for each in text}, **dict(re.findall(r"\((\w), (\w)\)", question))}
     inputs = {"pairs": "; ".join(f"{one} is {two}" for one, two in pairs.items())}
 
-    def states(done: Sequence[str]) -> list[State]:
+    def states(done: Sequence[str]) -> list[ProcState]:
         return ["".join(done[: at + 1]) + text[at + 1 :] for at in range(len(done))]
 
     return _looked_up(inputs, text, pairs, states)
@@ -119,7 +119,7 @@ def rewriting(question: str, count: int) -> Cut:
     rules = {one: spaced(two) for one, two in rules.items()}
     inputs = {"rules": "; ".join(f"{one} is {two}" for one, two in rules.items())}
 
-    def states(done: Sequence[str]) -> list[State]:
+    def states(done: Sequence[str]) -> list[ProcState]:
         rows = [row]
         for at in range(1, len(done) + 1):
             whole = "".join(done[:at]) + row[at:]
@@ -130,7 +130,7 @@ def rewriting(question: str, count: int) -> Cut:
 
 
 def _looked_up(
-    inputs: dict[str, str], row: str, table: Mapping[str, str], states: Callable[[Sequence[str]], list[State]]
+    inputs: dict[str, str], row: str, table: Mapping[str, str], states: Callable[[Sequence[str]], list[ProcState]]
 ) -> Cut:
     """A letter a step: what the table makes of it."""
     asked: list[Piece] = []
@@ -155,7 +155,7 @@ def runs(question: str, count: int) -> Cut:
         counted = " ".join(f"{each}{number}" for number, each in enumerate(run, 1))
         asked.append(((f"run_{at}",), counted, f"{run[0]}_{len(run)}"))
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         return [[str(value) for value in values[: at + 1]] for at in range(len(values))]
 
     def form(value: Value, values: Values) -> bool:
@@ -200,8 +200,8 @@ def comparing(question: str, count: int) -> Cut:
         )
         asked.append((("target", f"candidate_{at}"), "", spaced(shared)))
 
-    def states(values: Sequence[Value]) -> list[State]:
-        prefixes: list[State] = list(map(close, values))
+    def states(values: Sequence[Value]) -> list[ProcState]:
+        prefixes: list[ProcState] = list(map(close, values))
         return [*prefixes[:-1], prefixes] if len(values) == len(candidates) else prefixes
 
     def form(value: Value, values: Values) -> bool:
@@ -220,7 +220,7 @@ def decoding(question: str, count: int) -> Cut:
         inputs[f"code_{at}"] = f"{letter} x {times}"
         asked.append(((f"code_{at}",), "", " ".join(f"{number}:{letter}" for number in range(int(times), 0, -1))))
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         pieces = ["".join(each.partition(":")[2] for each in str(value).split()) for value in values]
         return ["".join(pieces[: at + 1]) for at in range(len(pieces))]
 

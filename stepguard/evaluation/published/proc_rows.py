@@ -12,7 +12,7 @@ from stepguard.evaluation.published.proc_steps import (
     Cut,
     CutStep,
     Keeper,
-    State,
+    ProcState,
     Values,
     close,
     field_of,
@@ -84,7 +84,7 @@ class RowTask:
             add(at, f"row_{at}" if at else "start")
         named = {f"action_{at}": action for at, action in enumerate(actions, 1)}
 
-        def states(values: Sequence[Value]) -> list[State]:
+        def states(values: Sequence[Value]) -> list[ProcState]:
             return [read(value) for value in values[1::2]]
 
         return Cut({**extra, "start": write(row), **named}, tuple(steps), states)
@@ -121,7 +121,7 @@ def sorting(question: str, count: int) -> Cut:
         pairs = list(zip(parts[::2], parts[1::2], strict=False))
         parts = [*(add(*pair) for pair in pairs), *parts[2 * len(pairs) :]]
 
-    def states(values: Sequence[Value]) -> list[State]:
+    def states(values: Sequence[Value]) -> list[ProcState]:
         now, rows = row, [row]
         found = str(values[-1]).split() if len(values) == len(steps) else []
         in_order = [each for one in found for each in row if each == one[-1]]

@@ -16,7 +16,7 @@ from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value
 
 Values = Mapping[str, Value]
-State = object
+ProcState = object
 """A state as the file has it: a text, a number or a list of them."""
 
 INTEGER: Final = ValueType(kind="integer")
@@ -88,7 +88,7 @@ class Cut:
 
     inputs: Mapping[str, str]
     steps: tuple[CutStep, ...]
-    states: Callable[[Sequence[Value]], list[State]]
+    states: Callable[[Sequence[Value]], list[ProcState]]
     numbers: Mapping[str, int] = field(default_factory=dict)
 
 

@@ -34,7 +34,7 @@ from stepguard.evaluation.published.proc_pieces import (
     substrings,
 )
 from stepguard.evaluation.published.proc_rows import merging, pushing, removing, rotating, sorting, splitting_parts
-from stepguard.evaluation.published.proc_steps import Cut, CutStep, State
+from stepguard.evaluation.published.proc_steps import Cut, CutStep, ProcState
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.steps import Input, Step
@@ -91,7 +91,7 @@ class _Question:
 
     task: str
     text: str
-    states: tuple[State, ...]
+    states: tuple[ProcState, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +188,7 @@ def _worked(cut: Cut) -> dict[str, Value]:
     return values
 
 
-def _checked(task: str, text: str, states: Sequence[State]) -> int:
+def _checked(task: str, text: str, states: Sequence[ProcState]) -> int:
     """The number of steps of an item, whose published states are held against what they give.
 
     Raises:
@@ -269,7 +269,7 @@ class _ScoredStates:
     """Prefix accuracy and sequential match of a run's states."""
 
     cut: Cut
-    states: tuple[State, ...]
+    states: tuple[ProcState, ...]
     inputs: Mapping[str, Value]
 
     def read(self, text: str) -> Scores:
@@ -291,13 +291,13 @@ class _ScoredStates:
         cut = next(each for each in self.cut.steps if each.id == step)
         return cut.form(value, {**self.inputs, **accepted})
 
-    def _scores(self, reached: Sequence[State]) -> Scores:
+    def _scores(self, reached: Sequence[ProcState]) -> Scores:
         states, truth = list(map(_as_texts, reached)), list(map(_as_texts, self.states))
         right = sum(takewhile(bool, map(eq, states, truth)))
         return {"sequential match": float(states == truth), "prefix accuracy": right / max(len(states), len(truth))}
 
 
-def _as_texts(state: State) -> State:
+def _as_texts(state: ProcState) -> ProcState:
     """A state with numbers as texts: a reply may write either."""
     if isinstance(state, list | tuple):
         return [_as_texts(each) for each in state]

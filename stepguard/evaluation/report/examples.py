@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from stepguard.auditing import audit
 from stepguard.backends.base import Completion, Request
 from stepguard.errors import BackendError, StepguardError
-from stepguard.evaluation.arms import Outcome, kind_of, read_run
+from stepguard.evaluation.arms import TaskOutcome, kind_of, read_run
 from stepguard.evaluation.arms.reading import read_entries, same
 from stepguard.evaluation.families import Family, Task, family_named
 from stepguard.guard import Guard
@@ -50,7 +50,7 @@ class TranscriptLine:
     note: str = ""
 
 
-def choose_guarded(outcomes: Iterable[Outcome]) -> Outcome | None:
+def choose_guarded(outcomes: Iterable[TaskOutcome]) -> TaskOutcome | None:
     """The guarded run with most deviations that ended verified, else one that abstained, else any."""
     guarded = [outcome for outcome in outcomes if outcome.arm == "guard" and any(outcome.texts)]
     for wanted in (lambda each: each.verified, lambda each: each.abstained, lambda each: True):
@@ -60,7 +60,7 @@ def choose_guarded(outcomes: Iterable[Outcome]) -> Outcome | None:
     return None
 
 
-def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcome | None:
+def choose_failed(outcomes: Iterable[TaskOutcome], beside: TaskOutcome | None) -> TaskOutcome | None:
     """An unguarded run that ended wrong: of the same program as `beside` if there is one, else the longest.
 
     Free transcripts go before structured replies.
@@ -69,25 +69,25 @@ def choose_failed(outcomes: Iterable[Outcome], beside: Outcome | None) -> Outcom
     if not failed:
         return None
 
-    def order(each: Outcome) -> tuple[bool, bool, int, str, int, str]:
+    def order(each: TaskOutcome) -> tuple[bool, bool, int, str, int, str]:
         same = beside is not None and (each.task, each.length, each.seed) == (beside.task, beside.length, beside.seed)
         return not is_transcript(each), not same, -each.length, each.task, each.seed, each.arm
 
     return min(failed, key=order)
 
 
-def _failed(outcome: Outcome) -> bool:
+def _failed(outcome: TaskOutcome) -> bool:
     if outcome.right or outcome.verified or outcome.abstained or outcome.error is not None:
         return False
     return kind_of(outcome.arm) == "unguarded" and any(text.strip() for text in outcome.texts)
 
 
-def is_transcript(outcome: Outcome) -> bool:
+def is_transcript(outcome: TaskOutcome) -> bool:
     """Whether a run is one free text."""
     return len(outcome.texts) == 1 and bool(outcome.texts[0].strip()) and read_entries(outcome.texts[0]) is None
 
 
-def make_task(outcome: Outcome, family: Family | None = None) -> Task | None:
+def make_task(outcome: TaskOutcome, family: Family | None = None) -> Task | None:
     """The task of an outcome, made again from its seed; None where its family is not known here.
 
     Args:
@@ -120,7 +120,7 @@ class RecordedTexts:
         return Completion(self._texts[len(self.requests) - 1])
 
 
-def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = None) -> Replay | None:
+def replay(outcome: TaskOutcome, meta: Mapping[str, Any], family: Family | None = None) -> Replay | None:
     """Run the guard on the recorded replies; None where that does not end as recorded.
 
     Args:
@@ -154,7 +154,7 @@ def replay(outcome: Outcome, meta: Mapping[str, Any], family: Family | None = No
     return Replay(task, result, tuple(backend.requests))
 
 
-def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]] | None:
+def mark(outcome: TaskOutcome, task: Task) -> tuple[list[TranscriptLine], list[str]] | None:
     """The lines of a transcript, each judged by the truth, and the steps that it never writes down.
 
     Every step is read as the benchmark reads it. A wrong value that follows from wrong values before it is told from
@@ -191,7 +191,7 @@ def mark(outcome: Outcome, task: Task) -> tuple[list[TranscriptLine], list[str]]
     return lines, [step.step for step in audited.steps if step.place is None and step.step in task.truth]
 
 
-def _transcript(outcome: Outcome) -> str:
+def _transcript(outcome: TaskOutcome) -> str:
     """The text of a run; structured replies with one line for each entry."""
     if is_transcript(outcome):
         return outcome.texts[0]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final, Literal
 
-from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.arms import TaskOutcome, kind_of
 from stepguard.evaluation.statistics import Paired, compare, holm, upper_bound, wilson
 from stepguard.results import ASSISTANCE
 
@@ -29,7 +29,7 @@ ENDS: Final[tuple[End, ...]] = ("right", "abstained", "no answer", "wrong", "err
 """How a run can end, each run in one way."""
 
 
-def end_of(outcome: Outcome) -> End:
+def end_of(outcome: TaskOutcome) -> End:
     """How a run ended, by its answer."""
     if outcome.error is not None:
         return "error"
@@ -46,14 +46,14 @@ class Cell:
 
     arm: str
     length: int
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[TaskOutcome, ...]
 
     @property
     def n(self) -> int:
         """How many programs were run."""
         return len(self.outcomes)
 
-    def count(self, holds: Callable[[Outcome], bool]) -> int:
+    def count(self, holds: Callable[[TaskOutcome], bool]) -> int:
         """How many outcomes are so."""
         return sum(map(holds, self.outcomes))
 
@@ -127,9 +127,9 @@ class Study:
         return [self.cells[key] for key in keys if key in self.cells]
 
 
-def make_studies(outcomes: Iterable[Outcome]) -> list[Study]:
+def make_studies(outcomes: Iterable[TaskOutcome]) -> list[Study]:
     """The outcomes by task family, arm and length; probes and the floor are no part of it."""
-    tasks: dict[str, dict[tuple[str, int], list[Outcome]]] = {}
+    tasks: dict[str, dict[tuple[str, int], list[TaskOutcome]]] = {}
     for outcome in outcomes:
         if kind_of(outcome.arm) in ("probe", "floor"):
             continue
@@ -137,7 +137,7 @@ def make_studies(outcomes: Iterable[Outcome]) -> list[Study]:
     return [_study(task, by_cell) for task, by_cell in tasks.items()]
 
 
-def _study(task: str, by_cell: Mapping[tuple[str, int], Sequence[Outcome]]) -> Study:
+def _study(task: str, by_cell: Mapping[tuple[str, int], Sequence[TaskOutcome]]) -> Study:
     cells = {key: Cell(*key, tuple(outcomes)) for key, outcomes in by_cell.items()}
     arms = sorted(dict.fromkeys(arm for arm, _ in by_cell), key=lambda arm: arm == GUARD)
     lengths = tuple(sorted({length for _, length in by_cell}))

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from stepguard.backends.base import Request
 from stepguard.core.markup import Child, Html, cut, tag
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.arms.reading import read_entries
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report.examples import (
@@ -31,7 +31,7 @@ _LINE: Final = 500
 _YES, _NO = "\u2713", "\u2717"
 
 
-def guarded_section(outcomes: Sequence[Outcome], meta: Mapping[str, Any], family: Family | None = None) -> Child:
+def guarded_section(outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any], family: Family | None = None) -> Child:
     """One guarded run, attempt by attempt."""
     outcome = choose_guarded(outcomes)
     if outcome is None:
@@ -64,7 +64,7 @@ def guarded_section(outcomes: Sequence[Outcome], meta: Mapping[str, Any], family
     ]
 
 
-def _program(outcome: Outcome) -> str:
+def _program(outcome: TaskOutcome) -> str:
     return f"{outcome.task}, {outcome.length} {'step' if outcome.length == 1 else 'steps'}, seed {outcome.seed}"
 
 
@@ -158,7 +158,7 @@ def _raw(text: str) -> Html:
     return tag("pre", cut(text, _REPLY) if text else "(nothing came)")
 
 
-def failed_section(outcomes: Sequence[Outcome], family: Family | None = None) -> Child:
+def failed_section(outcomes: Sequence[TaskOutcome], family: Family | None = None) -> Child:
     """One unguarded run that failed, its wrong steps marked."""
     beside = choose_guarded(outcomes)
     outcome = choose_failed(outcomes, beside)
@@ -194,7 +194,7 @@ def failed_section(outcomes: Sequence[Outcome], family: Family | None = None) ->
     ]
 
 
-def _steps_right(outcome: Outcome) -> str:
+def _steps_right(outcome: TaskOutcome) -> str:
     steps = "steps" if outcome.judged == outcome.length else "judged steps"
     return f"{outcome.steps_right} of {outcome.judged} {steps} right"
 

@@ -10,7 +10,7 @@ from stepguard.core.markup import Child, tag
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report.examples import is_transcript, make_task, mark
 from stepguard.evaluation.report.figures import Cell, Study
-from stepguard.evaluation.report.html_parts import Row, table
+from stepguard.evaluation.report.html_parts import TableRow, table
 
 _MOST_TRANSCRIPTS: Final = 20
 """So many transcripts of a cell are read step by step."""
@@ -78,7 +78,7 @@ _JUDGED: Final = {
 
 
 def _transcripts(study: Study, family: Family | None) -> list[Child]:
-    groups: dict[int, list[Row]] = {}
+    groups: dict[int, list[TableRow]] = {}
     for cell in study.by_length():
         read, counts = _judged(cell, family) if cell.arm in study.unguarded else (0, {})
         if read:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from stepguard.core.markup import Child, Html, cut, tag
-from stepguard.evaluation.arms import Outcome
+from stepguard.evaluation.arms import TaskOutcome
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.figures import GUARD, Study
 
@@ -53,17 +53,17 @@ def legend(arms: Sequence[str], styles: Mapping[str, int]) -> Html:
     return tag("ul", entries, class_="legend")
 
 
-Row = Sequence[Child]
+TableRow = Sequence[Child]
 
 
 def table(
     head: Sequence[str],
-    groups: Iterable[Sequence[Row]],
+    groups: Iterable[Sequence[TableRow]],
     *,
     caption: str,
     heads: int,
     titles: Sequence[Child] = (),
-    guards: Callable[[Row], bool] = lambda row: GUARD in row[:2],
+    guards: Callable[[TableRow], bool] = lambda row: GUARD in row[:2],
 ) -> Html:
     """A table that scrolls on a narrow screen.
 
@@ -88,14 +88,14 @@ def table(
     return tag("div", made, class_="scroll", tabindex="0", role="region", aria_label=f"Table: {', '.join(head)}")
 
 
-def _row(cells: Row, heads: int, *, strong: bool) -> Html:
+def _row(cells: TableRow, heads: int, *, strong: bool) -> Html:
     written = [
         tag("th", cell, scope="row") if at < heads else tag("td", cell, class_="n") for at, cell in enumerate(cells)
     ]
     return tag("tr", written, class_="guard" if strong else None)
 
 
-def about_section(outcomes: Sequence[Outcome], studies: Sequence[Study], meta: Mapping[str, Any]) -> Child:
+def about_section(outcomes: Sequence[TaskOutcome], studies: Sequence[Study], meta: Mapping[str, Any]) -> Child:
     """What made the outcomes, and how to do it again."""
     facts: list[Html] = []
     for name, value in meta.items():
@@ -133,7 +133,7 @@ def _programs(study: Study) -> Child:
     return tag("div", f"{study.task}: {'; '.join(parts)}")
 
 
-def _command(outcomes: Sequence[Outcome], studies: Sequence[Study], meta: Mapping[str, Any]) -> str:
+def _command(outcomes: Sequence[TaskOutcome], studies: Sequence[Study], meta: Mapping[str, Any]) -> str:
     """The command as far as the facts tell it; only where the model was served is not among them."""
     if not studies:
         return "stepguard bench --out DIR"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from stepguard.core.markup import Child, Html, tag
-from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.arms import TaskOutcome, kind_of
 from stepguard.evaluation.families import Family
 from stepguard.evaluation.report import charts
 from stepguard.evaluation.report.figures import (
@@ -34,7 +34,7 @@ from stepguard.evaluation.report.figures import (
 )
 from stepguard.evaluation.report.html_examples import failed_section, guarded_section
 from stepguard.evaluation.report.html_failures import failures
-from stepguard.evaluation.report.html_parts import Row, about_section, legend, section, table
+from stepguard.evaluation.report.html_parts import TableRow, about_section, legend, section, table
 from stepguard.evaluation.report.probes import probes
 from stepguard.evaluation.report.style import CHART_CSS, CSS, SCRIPT
 from stepguard.evaluation.statistics import clustered, fit_decay, wilson
@@ -61,7 +61,7 @@ _SIMULATED: Final = (
 
 
 def write_reports(
-    folder: Path, outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None
+    folder: Path, outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any], *, family: Family | None = None
 ) -> None:
     """Write ``report.html`` into a folder, and the chart of each task as an SVG file, for papers and slides."""
     (folder / "report.html").write_text(make_report(outcomes, meta, family=family), encoding="ascii", newline="\n")
@@ -74,7 +74,7 @@ def write_reports(
         (folder / name).write_bytes(f"{drawn}\n".encode("ascii", "xmlcharrefreplace"))
 
 
-def make_report(outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, family: Family | None = None) -> str:
+def make_report(outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any], *, family: Family | None = None) -> str:
     """The report as one HTML document.
 
     Args:
@@ -153,18 +153,18 @@ def _styles(study: Study) -> dict[str, int]:
     return {GUARD: 0} | {arm: at for at, arm in enumerate(others, 1)}
 
 
-def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, Row]], caption: str) -> Html:
-    groups: dict[int, list[Row]] = {}
+def _by_length(head: Sequence[str], cells: Iterable[tuple[Cell, TableRow]], caption: str) -> Html:
+    groups: dict[int, list[TableRow]] = {}
     for cell, columns in cells:
         groups.setdefault(cell.length, []).append([str(cell.length), cell.arm, *columns])
     return table(["steps", "arm", *head], groups.values(), caption=caption, heads=2)
 
 
-_RIGHT: Final[Callable[[Outcome], bool]] = attrgetter("right")
-_TRACED: Final[Callable[[Outcome], bool]] = attrgetter("trace_right")
+_RIGHT: Final[Callable[[TaskOutcome], bool]] = attrgetter("right")
+_TRACED: Final[Callable[[TaskOutcome], bool]] = attrgetter("trace_right")
 
 
-def _series(study: Study, arms: Iterable[str], what: Callable[[Outcome], bool]) -> list[charts.Series]:
+def _series(study: Study, arms: Iterable[str], what: Callable[[TaskOutcome], bool]) -> list[charts.Series]:
     styles = _styles(study)
     drawn = []
     for arm in arms:
@@ -184,7 +184,7 @@ def _accuracy(study: Study) -> list[Child]:
             drawn.append(tag("figure", tag("figcaption", title), chart))
     # One more column only where it tells something.
     lenient = any(cell.count(lambda each: each.right_lenient != each.right) for cell in study.by_length())
-    rows: list[tuple[Cell, Row]] = []
+    rows: list[tuple[Cell, TableRow]] = []
     for cell in study.by_length():
         leniently = [percent(cell.count(lambda each: each.right_lenient) / cell.n)] if lenient else []
         trace = share(cell.count(_TRACED), cell.n) if cell.traced else "n/a"
@@ -202,7 +202,7 @@ def _accuracy(study: Study) -> list[Child]:
 def _parts(study: Study) -> list[Child]:
     parts: list[Child] = []
     if study.contrasts:
-        groups: dict[str, list[Row]] = {}
+        groups: dict[str, list[TableRow]] = {}
         for contrast in study.contrasts:
             groups.setdefault(_name(contrast), []).append(_contrast_row(contrast))
         flat = any(_flat(contrast) for contrast in study.contrasts)
@@ -249,7 +249,7 @@ def _p(value: float) -> str:
 
 
 def _decays(study: Study) -> Child:
-    rows: list[Row] = []
+    rows: list[TableRow] = []
     for arm in study.arms:
         cells = study.of(arm)
         counts = [(each.steps_right, each.judged) for cell in cells for each in cell.outcomes]
@@ -275,7 +275,7 @@ def _horizon(length: float | None) -> str:
 
 
 def _ends(study: Study) -> list[Child]:
-    cells: list[tuple[Cell, Row]] = []
+    cells: list[tuple[Cell, TableRow]] = []
     for cell in study.by_length():
         silent = cell.count(lambda each: each.silent_errors > 0)
         vouches = kind_of(cell.arm) == "guarded"

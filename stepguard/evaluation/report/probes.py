@@ -13,16 +13,16 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from stepguard.core.markup import Child, tag
-from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.arms import TaskOutcome, kind_of
 from stepguard.evaluation.knobs import read_name
 from stepguard.evaluation.report.figures import GUARD, percent, share, span
-from stepguard.evaluation.report.html_parts import Row, table
+from stepguard.evaluation.report.html_parts import TableRow, table
 from stepguard.evaluation.statistics import clustered, middle, upper_bound, wilson
 
 _DRAWS: Final = 2000  # as many as `stepguard.evaluation.statistics` draws
 
 
-def conditioning(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def conditioning(outcomes: Sequence[TaskOutcome]) -> list[dict[str, Any]]:
     """Self-conditioning for each length, with and without the guard, from the outcomes of ``primed`` arms.
 
     ``rates`` holds, for each rate of planted errors, the share of the model's own steps that are right, with its
@@ -80,7 +80,7 @@ def _slope(cell: dict[float, list[tuple[int, int]]]) -> float | None:
     return sum((rate - middle) * (right - mean * total) for rate, right, total in points) / spread
 
 
-def knowing(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def knowing(outcomes: Sequence[TaskOutcome]) -> list[dict[str, Any]]:
     """For each unguarded arm and length: slips, and the share of them that knew what to do."""
     cells: dict[tuple[str, str, int], list[int]] = {}
     for outcome in outcomes:
@@ -102,13 +102,13 @@ def knowing(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     ]
 
 
-def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def limited(outcomes: Sequence[TaskOutcome]) -> list[dict[str, Any]]:
     """For each guarded arm and length: what its checker caught, and the silent errors that this predicts.
 
     With a share p of wrong claims, of which a share c is caught, n steps are all right with probability about
     exp(-n p (1 - c)); the prediction is what is missing to 1.
     """
-    cells: dict[tuple[str, str, int], list[Outcome]] = {}
+    cells: dict[tuple[str, str, int], list[TaskOutcome]] = {}
     for outcome in outcomes:
         if kind_of(outcome.arm) == "guarded" and outcome.arm.startswith("guard"):
             cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)
@@ -136,17 +136,17 @@ def limited(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
     return rows
 
 
-def make_probes(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+def make_probes(outcomes: Sequence[TaskOutcome]) -> dict[str, Any]:
     """All of it as JSON data."""
     return {"self_conditioning": conditioning(outcomes), "knowing": knowing(outcomes), "checkers": limited(outcomes)}
 
 
-def probes(outcomes: Sequence[Outcome]) -> list[Child]:
+def probes(outcomes: Sequence[TaskOutcome]) -> list[Child]:
     """Tables of what can be said; nothing where there is nothing."""
     return [*_checkers(outcomes), *_knowing(outcomes), *_conditioning(outcomes), *_floor(outcomes)]
 
 
-def _titled(title: str, head: Sequence[str], groups: Sequence[Sequence[Row]], caption: str) -> list[Child]:
+def _titled(title: str, head: Sequence[str], groups: Sequence[Sequence[TableRow]], caption: str) -> list[Child]:
     """A table under its title, the guard's rows marked by their first columns; nothing where it has no rows."""
     if not any(groups):
         return []
@@ -155,8 +155,8 @@ def _titled(title: str, head: Sequence[str], groups: Sequence[Sequence[Row]], ca
     return [tag("h3", title), made]
 
 
-def _checkers(outcomes: Sequence[Outcome]) -> list[Child]:
-    rows: list[Row] = []
+def _checkers(outcomes: Sequence[TaskOutcome]) -> list[Child]:
+    rows: list[TableRow] = []
     for cell in limited(outcomes):
         bound = percent(cell["accepted_bound"]) if cell["wrong_claims"] else "n/a"
         predicted = cell["predicted_silent_errors"]
@@ -179,8 +179,8 @@ def _checkers(outcomes: Sequence[Outcome]) -> list[Child]:
     return _titled("What the checker lets pass", head, [rows], caption)
 
 
-def _knowing(outcomes: Sequence[Outcome]) -> list[Child]:
-    rows: list[Row] = []
+def _knowing(outcomes: Sequence[TaskOutcome]) -> list[Child]:
+    rows: list[TableRow] = []
     for cell in knowing(outcomes):
         counts = (str(cell[count]) for count in ("length", "slips", "misdone"))
         rows.append([cell["arm"], *counts, share(cell["misdone"], cell["slips"])])
@@ -191,8 +191,8 @@ def _knowing(outcomes: Sequence[Outcome]) -> list[Child]:
     return _titled("Knowing and doing", ["arm", "steps", "slips", "knew what to do", "share"], [rows], caption)
 
 
-def _conditioning(outcomes: Sequence[Outcome]) -> list[Child]:
-    groups: list[list[Row]] = []
+def _conditioning(outcomes: Sequence[TaskOutcome]) -> list[Child]:
+    groups: list[list[TableRow]] = []
     for cell in conditioning(outcomes):
         slope = "n/a"
         if cell["slope_interval"] is not None:
@@ -220,8 +220,8 @@ def _conditioning(outcomes: Sequence[Outcome]) -> list[Child]:
     return _titled("Self-conditioning", head, groups, caption)
 
 
-def _floor(outcomes: Sequence[Outcome]) -> list[Child]:
-    cells: dict[tuple[str, str, int], list[Outcome]] = {}
+def _floor(outcomes: Sequence[TaskOutcome]) -> list[Child]:
+    cells: dict[tuple[str, str, int], list[TaskOutcome]] = {}
     for outcome in outcomes:
         if kind_of(outcome.arm) == "floor":
             cells.setdefault((outcome.task, outcome.arm, outcome.length), []).append(outcome)

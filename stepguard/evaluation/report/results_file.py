@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from stepguard.core.usage import Price, Usage
 from stepguard.engine.forecast import forecast
-from stepguard.evaluation.arms import Outcome, kind_of
+from stepguard.evaluation.arms import TaskOutcome, kind_of
 from stepguard.evaluation.report.figures import GUARD, end_of
 from stepguard.evaluation.report.probes import make_probes
 from stepguard.evaluation.runner import Plan
@@ -22,7 +22,7 @@ _ASIDE: Final = ("(lenient)", "assisted", "errors")
 
 
 def make_results(
-    outcomes: Sequence[Outcome], meta: Mapping[str, Any], *, price: Price | None = None, fixed: bool = False
+    outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any], *, price: Price | None = None, fixed: bool = False
 ) -> dict[str, Any]:
     """The content of ``results.json``.
 
@@ -47,10 +47,10 @@ def make_results(
 
 
 def _compared(
-    outcomes: Iterable[tuple[Outcome, int | str]], price: Price | None
+    outcomes: Iterable[tuple[TaskOutcome, int | str]], price: Price | None
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Rows and pairs of outcomes, each with the length that it is counted under."""
-    cells: dict[tuple[str, int | str], dict[str, list[Outcome]]] = {}
+    cells: dict[tuple[str, int | str], dict[str, list[TaskOutcome]]] = {}
     for outcome, length in outcomes:
         cells.setdefault((outcome.task, length), {}).setdefault(outcome.arm, []).append(outcome)
     rows: list[dict[str, Any]] = []
@@ -64,7 +64,9 @@ def _compared(
     return rows, paired
 
 
-def _row(arm: str, task: str, length: int | str, outcomes: Sequence[Outcome], price: Price | None) -> dict[str, Any]:
+def _row(
+    arm: str, task: str, length: int | str, outcomes: Sequence[TaskOutcome], price: Price | None
+) -> dict[str, Any]:
     def total(name: str) -> Any:
         return sum(getattr(outcome, name) for outcome in outcomes)
 
@@ -117,7 +119,7 @@ def _row(arm: str, task: str, length: int | str, outcomes: Sequence[Outcome], pr
     }
 
 
-def _authors(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
+def _authors(outcomes: Sequence[TaskOutcome]) -> dict[str, dict[str, Any]]:
     """The authors' measures: means with intervals, Wilson's where every value is 0 or 1."""
     measures: dict[str, dict[str, Any]] = {}
     for name in dict.fromkeys(name for outcome in outcomes for name in outcome.authors):
@@ -130,20 +132,20 @@ def _authors(outcomes: Sequence[Outcome]) -> dict[str, dict[str, Any]]:
     return measures
 
 
-def _score(outcomes: Sequence[Outcome], weight: int) -> float:
+def _score(outcomes: Sequence[TaskOutcome], weight: int) -> float:
     """The share right minus `weight` times the share wrong: no answer costs nothing, a wrong one does."""
     right = sum(outcome.right_lenient for outcome in outcomes)
     wrong = sum(not outcome.right_lenient and end_of(outcome) == "wrong" for outcome in outcomes)
     return (right - weight * wrong) / len(outcomes)
 
 
-def _cost(outcomes: Sequence[Outcome], price: Price) -> Decimal:
+def _cost(outcomes: Sequence[TaskOutcome], price: Price) -> Decimal:
     names = ("calls", "input_tokens", "output_tokens", "cached_tokens")
     return price.of(Usage(**{name: sum(getattr(outcome, name) for outcome in outcomes) for name in names}))
 
 
 def _paired(
-    arm: str, baseline: str, task: str, length: int | str, arms: Mapping[str, Sequence[Outcome]]
+    arm: str, baseline: str, task: str, length: int | str, arms: Mapping[str, Sequence[TaskOutcome]]
 ) -> dict[str, Any] | None:
     by_seed = {each.seed: each for each in arms[baseline]}
     pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
@@ -223,7 +225,7 @@ def _share(share: float | None, interval: Sequence[float] | None, *, narrow: boo
 _MEASURES = ("calls", "input_tokens", "output_tokens", "seconds")
 
 
-def make_forecasts(plan: Plan, outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
+def make_forecasts(plan: Plan, outcomes: Sequence[TaskOutcome]) -> list[dict[str, Any]]:
     """For each length: ``forecast`` and ``spent`` calls, tokens, seconds and share of verified runs, by run.
 
     The forecast is of the first program of a length, with the profile and the segments of the plan's options; there

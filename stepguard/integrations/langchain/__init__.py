@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from stepguard.integrations.langchain.middleware import Choice, GuardedCallRefused, GuardMiddleware, GuardState
+from stepguard.integrations.langchain.middleware import GuardedCallRefused, GuardMiddleware, GuardState, ProcedureChoice
 
-__all__ = ["Choice", "GuardMiddleware", "GuardState", "GuardedCallRefused"]
+__all__ = ["GuardMiddleware", "GuardState", "GuardedCallRefused", "ProcedureChoice"]

@@ -61,7 +61,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 
-Choice = Procedure | str | None
+ProcedureChoice = Procedure | str | None
 """What a call is to carry out: a procedure, its text, or a name among `procedures`; None for none."""
 
 _FACTS: Final = (
@@ -131,7 +131,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
     def __init__(
         self,
         *,
-        procedure: Choice | Callable[[ModelRequest[Any]], Choice] = None,
+        procedure: ProcedureChoice | Callable[[ModelRequest[Any]], ProcedureChoice] = None,
         inputs: Mapping[str, object] | Callable[[ModelRequest[Any]], Mapping[str, object] | None] | None = None,
         procedures: Mapping[str, Procedure] | None = None,
         trust: Trust | None = None,

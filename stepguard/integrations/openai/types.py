@@ -14,7 +14,7 @@ from stepguard.integrations.chat.answers import completion_chunks
 from stepguard.integrations.chat.response_shapes import response_events
 from stepguard.results import Result
 
-_Part = TypeVar("_Part")
+_ContentPart = TypeVar("_ContentPart")
 
 
 class _OfRun(BaseModel):
@@ -54,10 +54,10 @@ def make_response(body: dict[str, Any], result: Result, *, parsed: bool = False)
     return made
 
 
-class _Finished(Generic[_Part]):
+class _Finished(Generic[_ContentPart]):
     """The parts of an answer that is complete before the first one is given; a stream to whoever reads it."""
 
-    def __init__(self, parts: Iterator[_Part], result: Result) -> None:
+    def __init__(self, parts: Iterator[_ContentPart], result: Result) -> None:
         self.stepguard: Final = result
         """The result of the run."""
         self._parts = parts
@@ -66,13 +66,13 @@ class _Finished(Generic[_Part]):
         self._parts = iter(())
 
 
-class _Stream(_Finished[_Part]):
+class _Stream(_Finished[_ContentPart]):
     """For a client that blocks."""
 
-    def __iter__(self) -> Iterator[_Part]:
+    def __iter__(self) -> Iterator[_ContentPart]:
         return self
 
-    def __next__(self) -> _Part:
+    def __next__(self) -> _ContentPart:
         return next(self._parts)
 
     def __enter__(self) -> Self:
@@ -86,13 +86,13 @@ class _Stream(_Finished[_Part]):
         self._end()
 
 
-class _AsyncStream(_Finished[_Part]):
+class _AsyncStream(_Finished[_ContentPart]):
     """For a client that is awaited."""
 
-    def __aiter__(self) -> AsyncIterator[_Part]:
+    def __aiter__(self) -> AsyncIterator[_ContentPart]:
         return self
 
-    async def __anext__(self) -> _Part:
+    async def __anext__(self) -> _ContentPart:
         for part in self._parts:
             return part
         raise StopAsyncIteration
