@@ -1,20 +1,19 @@
-"""What the engine asks for, and what it is told in return.
+"""The actions that the engine emits, and the events that answer them.
 
-The engine emits actions, each with an id, and accepts one event for each of them, in any order. Whoever drives it
-performs the actions: `Guard.run` and `Guard.arun` do, a loop of your own can.
+Every action has an id and is answered by one event; events may come in any order. The driver performs the actions:
+`Guard.run`, `Guard.arun`, or a loop of your own.
 
-========  ====================================================  ==============================
-action    what is to be done                                    event
-========  ====================================================  ==============================
-`Ask`     send a request to the model                           `Replied` or `Failed`
-`CheckClaims`   judge the claims of a reply                           `Checked` or `Failed`
-`Act`     perform a step by code, a function or a tool          `Performed` or `Failed`
-`Wait`    let some seconds pass                                 `Woke`
-`Commit`  make verified steps durable before they are used      `Committed` or `Failed`
-========  ====================================================  ==============================
+=============  ===============================================  ==============================
+action         what is to be done                               event
+=============  ===============================================  ==============================
+`Ask`          send a request to the model                      `Replied` or `Failed`
+`CheckClaims`  judge the claims of a reply                      `Checked` or `Failed`
+`Act`          perform a step by code, a function or a tool     `Performed` or `Failed`
+`Wait`         let some seconds pass                            `Woke`
+`Commit`       make verified steps durable before they are used `Committed` or `Failed`
+=============  ===============================================  ==============================
 
-`Clock` tells the time without answering anything. An event that does not fit is refused, and the action is still to be
-answered.
+`Clock` gives the time and answers nothing. An event that does not fit is refused, and its action stays outstanding.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Send `request` to the model, or to `backend` where somebody else is to answer.
+    """Send `request` to the model, or to `backend` where another model or a person is to answer.
 
     `occurrences` are the steps of the procedure that it is about; the request may put others in the place of one.
     """
@@ -114,9 +113,9 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class OperationCall:
-    """A call of a tool: of which the key is the same whenever the step at that place of that run is tried.
+    """A call of a tool, whose key stays the same however often that step of that run is tried.
 
-    `digest` tells its arguments (`stepguard.engine.journal.call_digest`); `value` is what it has `returned`.
+    `digest` identifies its arguments (`stepguard.engine.journal.call_digest`); `value` is what it has `returned`.
     """
 
     key: str
@@ -235,6 +234,7 @@ def misfit(event: Event, action: Action) -> str | None:
     if isinstance(event, Performed) and isinstance(action, Act) and not action.step.type.holds(event.value):
         return f"{action.step.id} is of type {action.step.type}, not {type(event.value).__name__}"
     if isinstance(event, Checked) and isinstance(action, CheckClaims):
+        # A driver may judge claims elsewhere: what it sends back is held to what `judge_claims` could have returned.
         return _misjudged(event.judgements, action)
     return None
 
@@ -247,6 +247,7 @@ def _misjudged(judgements: tuple[Judgement, ...], action: CheckClaims) -> str | 
         if judgement.value is not None and not step.type.holds(judgement.value):
             return f"the value judged for {step.id} is not of type {step.type}"
         deviates = deviation_of(judgement) is not None
+        # With `independent`, what reads a refused value must have been skipped, not judged.
         rests = not rejected.isdisjoint(step.reads)
         if judgement.value is None and not deviates and not rests:
             return f"{step.id} is accepted without a value"

@@ -1,4 +1,4 @@
-"""From a segment and a rung to the request that asks it."""
+"""Builds the request that asks a segment in the way of a rung."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ class Asker:
         self._reply_format = reply_format
         self._random = chance
         self._usual = 0
-        self._least_caps: dict[int, int] = {}  # a cap that cut a reply would cut it again: twice as much from then on
+        # By backend. A cap that cut a reply would cut it again, so it is doubled for the rest of the run.
+        self._least_caps: dict[int, int] = {}
 
     def flight(
         self,
@@ -62,13 +63,13 @@ class Asker:
         attempt: int,
         parts: Callable[[StandIn], Mapping[str, Value]],
     ) -> Flight:
-        """A segment that is asked in the way of a rung.
+        """The flight that asks a segment in the way of a rung.
 
         Args:
             rung: how they are asked; all but the plain ways ask one step.
             values: what the steps read, and those before them.
             attempt: 1, and one more for every time its first step was not accepted.
-            parts: the values that are verified of what is asked in the place of a step.
+            parts: the verified values of the steps that stand in for one.
         """
         stand_in = rung.stand_in(segment.steps[0], values)
         steps, before = segment.steps, segment.before
@@ -76,6 +77,7 @@ class Asker:
         if stand_in is not None:  # the values of the step itself stand in its steps
             part_values = parts(stand_in)
             steps = stand_in.behind(part_values)
+            # A plain question is about one thing.
             steps = steps[:1] if rung.wording == "question" else steps
             read = {name: values[name] for step in steps for name in step.reads if name in values}
             values = {**read, **dict(stand_in.given), **part_values}
@@ -85,7 +87,9 @@ class Asker:
             messages = self._prompter.question(steps[0], values, before=before)
         else:
             messages = self._prompter.messages(steps, values, before=before)
+        # Room for the braces and a few stray words around the answers.
         cap = 64 + sum(map(_most_tokens, steps)) + (_TOKENS_OF_DRAFT if rung.draft else 0)
+        # A draft has no usual length: counted here, it would raise the bound on all caps.
         self._usual = max(self._usual, 0 if rung.draft else cap)
         request = Request(
             messages=messages,
@@ -101,19 +105,20 @@ class Asker:
         return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 
     def stop(self, flight: Flight, *, independent: bool) -> Callable[[str], bool] | None:
-        """What stops the reply of a flight where a step in it is wrong, or a draft that loops; made anew for each time.
+        """A fresh callback that stops the reply at a wrong step, or a draft that loops; None where nothing is to.
 
         `independent`: whether claims behind a wrong one are judged that do not rest on it.
         """
         request = flight.request
         if self._stop_early and flight.drafting:
             return is_looping
+        # Nothing comes behind the only step, and the steps of a stand-in are judged as a whole.
         if not self._stop_early or request is None or len(request.steps) < 2 or flight.stand_in is not None:
             return None
         return WrongStepWatch(request.steps, request.values, self._reply_format, independent=independent)
 
     def after_draft(self, flight: Flight, text: str) -> Flight:
-        """The same flight with the request that makes a reply of its draft, now that it has come."""
+        """The flight whose draft has come, now with the request that turns the draft into a reply."""
         assert flight.request is not None
         steps, values = flight.request.steps, flight.request.values
         request = replace(
@@ -125,7 +130,7 @@ class Asker:
         return replace(flight, request=request, drafting=False)
 
     def cut_off(self, flight: Flight) -> None:
-        """A reply was cut off."""
+        """Raise the cap of whoever was asked: a reply was cut off."""
         assert flight.request is not None
         backend = id(flight.rung.backend)
         cap = min(2 * (flight.request.max_tokens or 0), _HIGHEST * self._usual)

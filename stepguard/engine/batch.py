@@ -1,7 +1,7 @@
-"""Many runs of one procedure: which row is read next, and which result is given next. Nothing here waits or runs.
+"""Decides, for many runs of one procedure, which row to read and which result to yield next; performs nothing.
 
-`Guard.map` and `Guard.amap` drive the same `Batch`: they read a row where it `wants_row`, run what `admit` gives them,
-hand back the outcome with `finish`, and give on what `take` has.
+`Guard.map` and `Guard.amap` drive the same `Batch`: they read a row where it `wants_row`, run what `admit` returns,
+hand the outcome to `finish`, and yield what `take` returns.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ RowStatus = Status | Literal["invalid"]
 """That of the run; where there was none ``invalid``, the row is no inputs of the procedure, or ``failed``."""
 
 READ_AHEAD: Final = 8
-"""So many rows for each run at a time are read, under way or finished before the oldest result is taken."""
+"""Rows held for each concurrent run (read, running or finished, but not taken): memory stays bounded, however slow the
+consumer or the oldest row."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class BatchRow:
 
 @dataclass(frozen=True, slots=True)
 class RowResult:
-    """What came of one row.
+    """The outcome of one row.
 
     Attributes:
         index: that of the row.
@@ -123,7 +124,7 @@ class Batch:
         check_flag(ordered, "ordered")
         if key is not None and not isinstance(key, str) and not callable(key):
             raise ConfigError("key is the name of a field, or a function of a row", option="key")
-        self._inputs: Final = frozenset(each.name for each in procedure.inputs)
+        self._inputs: Final = frozenset(declared.name for declared in procedure.inputs)
         self._most: Final = READ_AHEAD * concurrency
         self._concurrency: Final = concurrency
         self._ordered: Final = ordered
@@ -131,7 +132,7 @@ class Batch:
         self._admitted = self._taken = self._unfinished = 0
         self._ended = False
         self._early: Final[dict[int, RowResult]] = {}
-        """Where the order counts: what has finished before one that was read earlier, by when it was read."""
+        """With `ordered`: the results that wait for an earlier row, by number."""
         self._ready: Final[deque[RowResult]] = deque()
         self._next = 0
 

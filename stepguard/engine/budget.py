@@ -92,6 +92,7 @@ class Spending:
         """Count what earlier processes have spent."""
         self.usage = self.usage + usage
 
+    # Reservations count as spent: calls that are under way together cannot pass a limit that each alone would keep.
     def exceeded(self, now: float, *, calls: int = 1) -> BudgetLimit | None:
         """The limit that does not allow so many further calls, None if they may be made."""
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
@@ -125,7 +126,7 @@ class Spending:
             self._steps[step] = before + usage, so_far + seconds
 
     def settled(self, step: int) -> None:
-        """A step is done."""
+        """Forget what was spent on a step that is done."""
         self._steps.pop(step, None)
 
     def refusal(self, step: int, now: float, *, calls: int = 1, least: float = 0.0) -> str | None:

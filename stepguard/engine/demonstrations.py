@@ -93,7 +93,7 @@ _BUILT_IN: Final[Mapping[str, tuple[str, str, ValueType, str, str]]] = {
 _COMPUTED: Final = {"duration": "elapsed", "date": "later", "boolean": "compared", "text": "copied", "one_of": "copied"}
 """The kinds of steps that are worked out in words, by the type of their value."""
 _FIRST: Final = 10
-"""The number of the first of these built-in demonstrations; the others have fixed ones."""
+"""The number of the first built-in demonstration: `example_steps` has s1 to s9."""
 COMPACT: Final = (",", ":")
 """What separates the parts of an answer in JSON without blanks."""
 _WORD: Final = re.compile(r"\w+")
@@ -199,10 +199,10 @@ def answers(
 ) -> str:
     """The reply that answers some demonstrations; `state` takes their values in."""
     answer: dict[str, object] = {}
-    for each in demonstrations:
-        step = each.step
+    for demonstration in demonstrations:
+        step = demonstration.step
         if step.expression is None:
-            answer[step.id] = reply_format.answer(step, each.work, each.value)
+            answer[step.id] = reply_format.answer(step, demonstration.work, demonstration.value)
             continue
         value = step.type.convert(evaluate(step.expression, state))
         answer[step.id] = reply_format.answer(step, substitute(step.expression, state), step.type.write(value))

@@ -49,6 +49,8 @@ class RunEnding:
             return
         self.stop = Stop(status, Problem(where, reason, deviation), error)
         for action, phase in self._outbox.all():
+            # Not what was sent: its tokens are paid for, and a tool may have had its effect. Nor commits: they are
+            # verified.
             if isinstance(action, Wait) or (isinstance(action, Ask | Act) and self._outbox.waits(action)):
                 self.call_back(action, phase.flight)
 

@@ -34,7 +34,7 @@ from stepguard.results import Occurrence, StepRecord
 
 @dataclass(frozen=True, slots=True)
 class Flight:
-    """What one flight asks, and how: it stays the same in all phases, but for the second request of a draft.
+    """What one flight asks, and how; constant through its phases, but for the second request of a draft.
 
     Attributes:
         segment: the steps of the procedure.
@@ -94,7 +94,7 @@ class Reply:
 
     def all_deviations(self, rejections: Iterable[Rejection]) -> tuple[Deviation, ...]:
         """What is wrong with the reply, and with the steps that were not accepted."""
-        refused = (each.deviation for each in rejections if each.deviation not in self.deviations)
+        refused = (item.deviation for item in rejections if item.deviation not in self.deviations)
         return (*self.deviations, *refused)
 
 
@@ -176,7 +176,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """Claims are judged: `Check` is to be answered.
+    """Claims are judged: `CheckClaims` is to be answered.
 
     Attributes:
         flight: what was asked.

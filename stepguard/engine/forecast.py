@@ -145,6 +145,7 @@ def _right(step: Step, profile: Profile) -> float | None:
     kind = step_kind(step, {})  # without signs, since no value is known
     alike = [tries for name, tries in profile.kinds.items() if _without_signs(name) == kind]
     tries = sum(alike, Tries()) if alike else profile.asked
+    # The mean under Jeffreys' prior: a few tries never show 0 or 1, which would make a long run certain or hopeless.
     return (tries.well + 0.5) / (tries.made + 1)
 
 
@@ -155,6 +156,7 @@ def _without_signs(kind: str) -> str:
 def _solve(right: list[float | None], length: int, profile: Profile) -> tuple[list[float], float]:
     """Expected calls, input tokens, output tokens and seconds, and the probability to complete."""
     first, again, hard = profile.first, profile.again, profile.hard
+    # As in `_right`.
     cured = (hard.well + 0.5) / (hard.made + 1)
     per_failure = max(hard.made, 1)
     repair = [amount / per_failure for amount in (again.calls, again.input_tokens, again.output_tokens, again.seconds)]

@@ -15,6 +15,7 @@ from stepguard.repair.fallbacks import name_of
 from stepguard.results import ASSISTANCE, Assistance, Attempt, AttemptOutcome, StepRecord
 
 _MANY: Final = 3
+"""So many formal refusals, and a third of all calls, before the caller is advised: one slip is no pattern."""
 
 
 class History:

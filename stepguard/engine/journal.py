@@ -1,7 +1,7 @@
-"""The journal of a run: what has become durable of it, and where it is made so.
+"""The journal of a run: what is durable of it, and the protocol that makes it so.
 
-A run that is gone on with in another process is given what an earlier one had made durable: verified steps, calls of
-tools, answers of persons and the calls of the model. A verified step is known by its place in the run, its definition
+A run that continues in another process gets what earlier ones made durable: verified steps, calls of tools, answers of
+persons and the calls of the model. A verified step is known by its place in the run, its definition
 and the values that it reads; which model said it, in which segment and after how many tries is not asked. It is judged
 again by its checks before it is used.
 """
@@ -97,9 +97,7 @@ class Journal(Protocol):
         ...
 
     def close(self, result: Result) -> None:
-        """The run has ended, or waits: nothing more is written unless it is opened again. That is durable behind
-        `settle`.
-        """
+        """Record that the run has ended, or waits; durable after `settle`. Nothing follows unless it is reopened."""
         ...
 
     def settle(self) -> None:
@@ -118,6 +116,7 @@ def place_of(where: Occurrence) -> str:
 
 def step_digest(step: Step, values: Mapping[str, Value]) -> str:
     """What a step is and reads, as a short text: its definition without how it is asked, and the values."""
+    # Not how it is asked (model, prompts, budget): another guard may go on with the run, and judges the value again.
     definition = (
         step.id,
         step.formula,

@@ -1,4 +1,4 @@
-"""Judging: claims are sent to be checked, and what the checks say of them becomes records and a rejection."""
+"""Judging: sends claims to be checked, and turns the verdicts into records and rejections."""
 
 from __future__ import annotations
 
@@ -53,6 +53,7 @@ class ClaimJudge:
             steps = tuple(step.unworked() for step in steps)
         stand_in = flight.stand_in is not None and not checking.restored
         values = self._schedule.read(steps) if not stand_in or flight.request is None else flight.request.values
+        # Checks of the user's may block: the engine gives those a deadline when the action is handed out.
         foreign = any(step.checks for step in steps)
         # What does not rest on a step that is not accepted is as right without it. A vote is about a reply as a whole.
         independent = self._repairs.vote is None and not self._observe and not stand_in
@@ -73,7 +74,7 @@ class ClaimJudge:
         self._commit(Committing(flight, None, (record,)), (None,), now)
 
     def checked(self, checking: Checking, judgements: tuple[Judgement, ...], now: float) -> None:
-        """The claims were judged."""
+        """Turn judgements into records and rejections, and have the records committed."""
         flight, reply = checking.flight, checking.reply
         if checking.kept:
             self._rechecked(checking, judgements, now)
@@ -98,6 +99,8 @@ class ClaimJudge:
             if deviation is not None:
                 self._repairs.note(where.index, deviation)
                 deviated = True
+            # An observing run takes what comes behind a deviation too; the length of segments is learned from what is
+            # before it.
             right += not deviated
             assert value is not None
             records[where.step] = self._record(flight, place, value, judgement, records)
@@ -115,6 +118,7 @@ class ClaimJudge:
             zip(flight.segment.occurrences, judgements, checking.kept, strict=False)
         ):
             passes = holds(kept, judgement)
+            # Dropped either way: what fails is asked, and would otherwise be matched, and fail, again.
             self._recall.drop(where, refused=not passes)
             if not passes:
                 break

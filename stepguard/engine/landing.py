@@ -1,5 +1,4 @@
-"""Landing: the accepted steps are entered, the call is booked, and it is decided how a step that was not accepted is
-asked again, or that it is not."""
+"""Landing: enters the accepted steps, books the call, and decides whether and how a rejected step is asked again."""
 
 from __future__ import annotations
 
@@ -26,7 +25,7 @@ from stepguard.replies.thinking import without_thinking
 from stepguard.results import AttemptOutcome, Occurrence
 
 _PASSED_OVER: Final = 2
-"""So often a step that was refused behind another one is asked as if for the first time."""
+"""How often a step that was refused behind another is asked as if for the first time before it climbs its ladder."""
 
 
 class Landing:
@@ -53,6 +52,7 @@ class Landing:
     def committed(self, committing: Committing, now: float) -> None:
         """The accepted steps are durable: they are entered, and the flight is over."""
         flight, records = committing.flight, committing.records
+        # First: `settled` below forgets how often a step had failed, and what is learned depends on it.
         self._learning.accepted(flight, records, self._schedule.read(flight.segment.steps))
         for record in records:
             index = record.occurrence.index
@@ -89,7 +89,7 @@ class Landing:
         self._repairs.pass_over(where.index, deviation)
 
     def _refuse_behind(self, flight: Flight, reply: Reply | None, rejection: Rejection) -> None:
-        """A step behind the first refused one was not accepted: it is asked as if for the first time, now and then.
+        """Refuse a step behind the first refused one; the first two times it is then asked as if for the first time.
 
         Not where it has few values: that would be one more guess.
         """
@@ -114,6 +114,7 @@ class Landing:
             step,
             values,
             deviation,
+            # Only the first step of a flight was asked in the way of its rung; those behind it were asked plainly.
             rung=(self._repairs.rung(where.index) or flight.rung) if where == flight.first else FIRST,
             alone=len(segment.steps) == 1,
             unread=_unread(reply),
@@ -124,6 +125,7 @@ class Landing:
             hopeless=rejection.hopeless or flight.request is None or step.performer == "person",
             useless=self._learning.useless(kind, deviation),
         )
+        # Not after a runaway: a higher cap buys a model that writes on and on only more of that.
         cut = deviation.kind == "truncated" and flight.request is not None
         if cut and not self._repairs.has_run_away(where.index):
             self._asker.cut_off(flight)
@@ -137,6 +139,7 @@ class Landing:
         Args:
             rungs: the name of the rung of each of them.
         """
+        # Otherwise every restart would allow one more guess at a value of which there are few.
         deviation = Deviation("wrong_value", step.id, "refused in an earlier process")
         values = self._schedule.read((step,))
         for number, rung in enumerate(self._repairs.named(rungs)):
@@ -158,12 +161,12 @@ class Landing:
 
     def _repair(self, where: Occurrence, deviation: Deviation) -> None:
         try:
-            again = self._repairs.decide(where.index)
-            why = None if again else self._repairs.explain(where.index)
+            goes_on = self._repairs.decide(where.index)
+            why = None if goes_on else self._repairs.explain(where.index)
         except Exception as error:  # noqa: BLE001 - a policy is foreign code
             self._ending.end("failed", where, f"the repair policy failed: {error_text(error)}", deviation, error=error)
             return
-        if not again:
+        if not goes_on:
             self._learning.abandoned()
             reason = f"{deviation.kind}: {deviation.reason}" + (f"; {why}" if why else "")
             self._ending.end("abstained", where, reason, deviation)

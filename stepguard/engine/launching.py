@@ -101,6 +101,7 @@ class Launcher:
         """Start one flight; whether there was one to start."""
         segment = self._schedule.next_segment(self._learning.size(self._schedule.remaining), self._way)
         if segment is None or isinstance(segment, Broken):
+            # While anything is under way, its answer may still make a step startable.
             if not self._outbox and not self._schedule.finished:
                 self._end_unstartable(segment)
             return False
@@ -142,6 +143,8 @@ class Launcher:
         """
         index, where = segment.indices[0], segment.occurrences[0]
         if index in self._answers:
+            # A rung may be refused and ask for another answer; a step of a person is performed by the one answer it
+            # has.
             return self._answers.pop(index) if again else self._answers[index]
         given = None if self._recall is None else self._recall.answer(segment.steps[0], where, question)
         return self._person if given is None else person(lambda *_: given)
@@ -152,6 +155,7 @@ class Launcher:
         if kept[0].claim is not None:
             claims = tuple(entry.claim for entry in kept if entry.claim is not None)
             self._judge.check(Checking(Flight(segment, FIRST, None), None, kept=kept), segment.steps, claims)
+        # A function may cost or have changed: its durable value is used. Code is exact and free: it computes again.
         elif segment.steps[0].performer == "function":
             self._judge.performed(Computing(Flight(segment, _CODE, None)), kept[0].value, now)
         else:  # code found it
@@ -247,6 +251,7 @@ class Launcher:
         """Whether any reply about the first step could be accepted; the run ends there where none could."""
         step, first = segment.steps[0], segment.occurrences[0]
         verdict = None if self._observe else find_hopeless(step, self._schedule.values)
+        # While others are under way, the run does not end here: what they bring in is kept.
         if verdict is not None and not self._outbox:
             deviation = Deviation("undecided", step.id, verdict.reason)
             self._ending.end("abstained", first, f"undecided: {verdict.reason}", deviation)
@@ -295,15 +300,15 @@ class Launcher:
         self._outbox.put(action, Asking(flight, asking.sent, asking.sent_at, backend))
 
     def ask_fallback(self, asking: Asking, now: float) -> bool:
-        """Ask somebody else the same where who was asked does not answer; whether there is anybody."""
+        """Ask the next fallback the same, after the one that was asked did not answer; False where there is none."""
         if falls_back := self.falls_back(asking):
             self.ask(Asking(asking.flight), now)
         return falls_back
 
     def falls_back(self, asking: Asking, *, declined: bool = False) -> bool:
-        """Whether somebody else is asked from now on than who was asked, and did not answer, or declined.
+        """Move on to the next fallback, where the one that was asked did not answer, or declined; whether there is one.
 
-        An observing run shows that a model declines.
+        An observing run shows that a model declines, and asks nobody else.
         """
         if asking.flight.rung.backend is not None or self._ending.stop is not None or (declined and self._observe):
             return False

@@ -50,6 +50,7 @@ class Learning:
         """
         if flight.rung.backend is not None:
             return
+        # Repairs ask one step in other words: only plain calls tell how long segments may be.
         steps, first = len(flight.segment.steps), flight.rung is FIRST
         self._learner.called(reply.usage, steps=steps, seconds=reply.seconds, fixed=fixed, again=not first)
         if first:
@@ -84,10 +85,8 @@ class Learning:
         if flight.request is None:
             return
         if self._repairs.tries(index):
-            if (
-                rejection.deviation.step is None or rejection.advanced
-            ):  # no step is to blame, or the way is not at its end
-                return
+            if rejection.deviation.step is None or rejection.advanced:
+                return  # no step is to blame, or the rung is not at its end
             self._tried(kind, flight, index, well=False)
         else:
             self._learner.asked(kind, well=False)

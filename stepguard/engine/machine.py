@@ -1,4 +1,4 @@
-"""Machine: the engine itself, which takes events in, and hands actions out."""
+"""The engine itself: takes in events, and hands out actions."""
 
 from __future__ import annotations
 
@@ -179,6 +179,7 @@ class Engine:
             action, phase = entry
             remaining = self._spending.remaining(self._now)
             if isinstance(action, CheckClaims) and action.foreign:
+                # Deadlines are set when an action is handed out, not when it comes up: others may have run in between.
                 return replace(action, timeout=self._settings.check_timeout, remaining=remaining)
             if isinstance(action, Act) and action.operation is not None:
                 return replace(action, remaining=remaining)
@@ -230,6 +231,8 @@ class Engine:
                 self._retrier.failed(id, phase, error, now)
             case Waiting(), Woke(id):
                 self._retrier.woke(id, phase, now)
+            # Before the plain `Computing` below: what a tool returned is durable before it is used, so that it is
+            # called once.
             case Computing(_, _, OperationCall() as call), Performed(_, value):
                 self._launcher.record(replace(phase, call=replace(call, returned=True, value=value)))
             case Recording(computing), Committed():
@@ -243,6 +246,7 @@ class Engine:
             case Committing(), Committed():
                 self._landing.committed(phase, now)
             case Computing(), Failed(_, error):
+                # A tool that returned something of the wrong type has had its effect: calling it again would double it.
                 if isinstance(error, WrongResult) or not self._launcher.perform_again(phase):
                     self._landing.broken(phase.flight, error)
             case Checking() | Committing(), Failed(_, error):

@@ -19,7 +19,7 @@ class Outbox:
         self._count = 0
         self._outstanding: dict[str, tuple[Action, Phase]] = {}
         self._waiting: dict[str, Action] = {}  # those of them that were not handed out yet
-        self._dropped: set[str] = set()  # handed out, and of no interest any more
+        self._dropped: set[str] = set()  # handed out, then called back: a late answer is no error
 
     def __len__(self) -> int:
         return len(self._outstanding)
@@ -34,12 +34,12 @@ class Outbox:
         return f"{self.run_id}:{self._count}"
 
     def put(self, action: Action, phase: Phase) -> None:
-        """An action is to be handed out, and answered."""
+        """Queue an action to be handed out, and answered."""
         self._outstanding[action.id] = (action, phase)
         self._waiting[action.id] = action
 
     def take(self) -> tuple[Action, Phase] | None:
-        """The oldest action that was not handed out yet; it is now."""
+        """Hand out the oldest action that was not handed out yet."""
         if not self._waiting:
             return None
         action = self._waiting.pop(next(iter(self._waiting)))

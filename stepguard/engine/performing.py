@@ -1,4 +1,4 @@
-"""Performing: a step by code, by a function or by a tool, from the verified values that it reads."""
+"""Performs a step by code, a function or a tool, from the verified values that it reads."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ def perform_step(action: Act) -> Performed | Failed:
             return given
         import asyncio  # importing it takes longer than the rest of this package
 
+        # `asyncio.run` takes coroutines only, and a function may return any awaitable.
         return asyncio.run(_settled(cast("Awaitable[object]", given)))
 
     try:
@@ -46,6 +47,7 @@ async def aperform_step(action: Act) -> Performed | Failed:
             name = f"stepguard-{action.operation.name}"
             given = await awithin(action.remaining, lambda: called(**arguments), name=name)
             if inspect.isawaitable(given):
+                # A plain function may still return an awaitable, such as a lambda around a coroutine function.
                 given = await awaited(action.remaining, given)
         return _performed(action, given)
     except BaseException as error:  # noqa: BLE001 - the host's code
@@ -88,6 +90,7 @@ def _failed(action: Act, error: BaseException) -> Failed:
         late = TimeoutError(f"{action.operation.name} has not returned in the time that was left")
         return Failed(action.id, late)
     if gave_up(error):
+        # A `CancelledError` raised in the host's code is no cancellation of this run.
         return Failed(action.id, RuntimeError(f"{action.operation.name} cancelled itself"))
     if not isinstance(error, Exception):
         raise error

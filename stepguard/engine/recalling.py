@@ -1,4 +1,4 @@
-"""Recalling: what earlier processes made durable of a run takes the place of asking and calling."""
+"""Recalling: reuses what earlier processes made durable of a run, instead of asking or calling again."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Recall:
         self._answers: Final = dict(journal.answers)
         self._guesses: Final[dict[str, list[str]]] = {}
         for attempt in journal.attempts:
-            wrong = {each.step for each in attempt.deviations if each.kind == "wrong_value"}
+            wrong = {deviation.step for deviation in attempt.deviations if deviation.kind == "wrong_value"}
             for where in attempt.steps if wrong and attempt.rung not in _OF_PARTS else ():
                 if where.step in wrong:
                     self._guesses.setdefault(place_of(where), []).append(attempt.rung)
@@ -57,6 +57,7 @@ class Recall:
             return _first(segment, len(kept)), kept
         for number, where in enumerate(segment.occurrences):
             if place_of(where) in self._steps:
+                # Ask only up to the next durable step: that one is reused when its turn comes.
                 return _first(segment, number), ()
         return segment, ()
 
@@ -67,7 +68,7 @@ class Recall:
             entry = self._steps.get(place_of(where))
             if entry is None or entry.digest != step_digest(step, values):
                 break
-            if entry.claim is None and kept:  # nothing is judged there
+            if entry.claim is None and kept:  # no claim to judge: it goes by itself
                 break
             kept.append(entry)
             if entry.claim is None:
@@ -78,8 +79,8 @@ class Recall:
     def guesses(self, segment: Segment) -> tuple[Segment, Sequence[str]]:
         """The beginning of a segment up to the first step of few values that was guessed wrongly in earlier processes.
 
-        Where that leads the segment, also the rungs on which it was; they are named once. Whoever tosses a coin would
-        get another toss with every process.
+        Where that step leads the segment, also the rungs of those guesses, once. Otherwise a model that tosses a coin
+        would get another toss with every process.
         """
         for number, (step, where) in enumerate(zip(segment.steps, segment.occurrences, strict=True)):
             few = step.type.choices is not None and step.performer == "model"

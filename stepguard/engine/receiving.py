@@ -1,4 +1,4 @@
-"""The phase `Asking` ends: with a reply, whose claims go to be checked, or without one."""
+"""Ends the phase `Asking`: has the claims of a reply checked, or tries again where none came."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from stepguard.results import Status
 
 _NO_COMPLETION = Completion(None, None)
 _SHORT: Final = 20
-"""After a time-out it is asked again only where more is left than this part of the time that was not enough."""
+"""After a time-out the request is sent again only if more than a twentieth of the time that was too short is left."""
 
 
 class Receiver:
@@ -83,7 +83,7 @@ class Receiver:
             self._read(asking, reply, now)
 
     def _unusable(self, asking: Asking, reply: Reply, error: BackendError, now: float) -> None:
-        """Nobody can use the reply, by no fault of the model: another one is asked, or the run or the rung ends."""
+        """Handle a reply nobody can use, by no fault of the model: ask a fallback, or end the run or the rung."""
         flight = asking.flight
         self._history.book_reply(flight, reply, "error", error=error_text(error))
         self._spending.blame(flight.first.index, reply.usage, reply.seconds)
@@ -94,7 +94,7 @@ class Receiver:
         self._landing.refuse(flight, reply, Rejection(flight.first, Deviation("empty", flight.first.step, str(error))))
 
     def _drafted(self, flight: Flight, reply: Reply, now: float) -> None:
-        """Working in free text has come: ask for the reply that is made from it."""
+        """Ask for the reply that is made of a draft, now that it has come."""
         text = read_draft(reply.completion)
         if isinstance(text, Deviation):
             reply = replace(reply, runaway=text.kind == "truncated")  # free text has no length that it needs
@@ -125,6 +125,7 @@ class Receiver:
         reply = replace(reply, deviations=reading.deviations, readable=bool(reading.claims), runaway=reading.runaway)
         rejection = None
         failed = reading.failed
+        # A refusal is the model's, not the step's: a fallback is asked before anything is held against the step.
         if failed is not None and failed.kind == "refused" and self._launcher.falls_back(asking, declined=True):
             self._landing.declined(flight, reply, failed)
             self._launcher.ask(Asking(flight), now)

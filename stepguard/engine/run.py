@@ -1,4 +1,4 @@
-"""`Run`: one execution, carried on by whoever calls it."""
+"""`Run`: one execution, driven by its caller."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Run:
-    """One execution, driven by whoever calls `actions` and `send`.
+    """One execution, driven by the caller through `actions` and `send`.
 
     ::
 
@@ -133,7 +133,7 @@ class Run:
         return action
 
     def send(self, event: Event, *, settle: bool = True) -> None:
-        """Tell the run what happened; events may come in any order.
+        """Take in what happened; events may come in any order.
 
         Args:
             event: what happened.
@@ -152,7 +152,7 @@ class Run:
             self.settle()
 
     def settle(self) -> None:
-        """Have the end durable, where the run has ended and is kept in a ledger; twice does nothing.
+        """Wait until the end of a run in a ledger is durable; calling it again does nothing.
 
         Raises:
             LedgerError: it may not be durable.
@@ -178,6 +178,7 @@ class Run:
             RunConflict: it is kept in a ledger, and somebody else has gone on with it.
         """
         self._engine.send(Clock(self._clock()))
+        # Before the ledger is reopened: a wrong answer must not leave the run open there.
         self._engine.check_answer(step)
         if self._journal is not None and self._closed:
             self._journal.reopen()
@@ -198,7 +199,7 @@ class Run:
             self.settle()
 
     def _keep(self) -> None:
-        """Have the calls that are done with, and the end, written."""
+        """Write the model calls that are done with, and the end, to the journal."""
         if self._journal is None or self._closed:
             return
         if fresh := self._engine.attempts_after(self._booked):

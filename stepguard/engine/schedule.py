@@ -23,11 +23,10 @@ from stepguard.repair.rungs import Rung
 from stepguard.results import Occurrence
 
 _LOOK_AHEAD = 4
-"""With parallel segments: how far ahead of the first open step to look for more, in times what can be asked at once."""
-
+"""With parallel segments: how far to look beyond the first open step, in multiples of what can be asked at once."""
 
 _MOST_BEFORE = 20
-"""So many steps before a segment are shown at most where their text leads into it."""
+"""The most earlier steps that are shown before a segment because their text leads into it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +149,7 @@ class Schedule:
         for index in range(self.frontier, end):
             if index in self._flying or index in self._ahead:
                 continue
+            # The text of the last step leads into a step that is under way or done: nothing else may take its place.
             if steps and steps[-1].with_next and index != indices[-1] + 1:
                 break
             try:
@@ -164,9 +164,9 @@ class Schedule:
             unread = [name for name in step.reads if name not in self.values]
             # Beside what it reads, but for a sum of days: how that is asked hangs on the values.
             readable = not unread or (ids.issuperset(unread) and not counts_days(step))
-            # What has effects waits for everything before it: a step that is given up ends the run ahead of it.
+            # A step with effects waits for all before it: a step that is given up ends the run before any later effect.
             readable &= index == self.frontier or step.performer not in EFFECTIVE
-            # What is looked up costs nothing, and what is asked may read it, or it waits for what is asked.
+            # A lookup is free, and steps to be asked may read it: it goes first, or waits for what it reads.
             if steps and not strict and step.performer == "code" and step.copied:
                 if self.values.keys() >= set(step.reads):
                     return Segment((index,), (step,), (), (pending.occurrence(index),))
@@ -177,7 +177,7 @@ class Schedule:
             if self._mixed and steps and (step.expression is None) != (steps[0].expression is None):
                 waiting.add(step.id)
                 continue
-            # Who is not the model performs one step at a time.
+            # Code, functions, tools and persons perform one step at a time.
             if not readable or (indices and (step.performer != "model" or way(index, step) is not None)):
                 if strict or (indices and readable):
                     break
@@ -255,6 +255,7 @@ class Schedule:
     def complete(self, occurrence: Occurrence, value: Value, support: Strength) -> None:
         """A step has its value."""
         self.values[occurrence.step] = value
+        # A lazy procedure may use an id again: the strength of its earlier value is not that of this one.
         self._weak.pop(occurrence.step, None)
         if support != "proved":
             self._weak[occurrence.step] = support

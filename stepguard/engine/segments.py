@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 
 _PRIOR_STEPS: Final = 5.0
 _PRIOR_ERROR: Final = 0.05
-"""Before anything is seen: as if 5 steps had shown an error of 5 %. A few deviations outweigh so little at once."""
+"""The prior: as if 5 steps had shown an error of 5 %; so weak that a few deviations outweigh it at once."""
 _MEMORY: Final = 400.0
 """Older steps count less: as if about so many were remembered."""
 _LAST_STRETCH: Final = 1.3
-"""So much longer a segment may be when that saves the last call."""
+"""How much longer a segment may be when that saves the last call."""
 _MARGIN: Final = 1.5
-"""Replies differ in length: what one may need is taken as so much more than the average."""
+"""Replies differ in length: room is kept for this many times the average."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,7 @@ class SegmentLength:
             return min(self._segments.first, self._bound), self._bound
         error = self._failed / self._judged
         step = max((self._per_step + self._output) / self._steps, 1e-9)
+        # Rounded, so that the cache is hit while the averages hardly move.
         length = best_length(round(error, 4), round(self._overhead / self._calls / step, 2), longest=self._bound)
         most = max(1, self._fitting())
         return min(length, most), most
@@ -161,6 +162,7 @@ def best_length(error: float, overhead: float, *, longest: int = 40) -> int:
         right = length if error <= 0 else (1 - error) * (1 - whole) / error
         cost = overhead + length + (1 - whole) * (overhead + 1)  # a step that fails is asked by itself
         progress = right + (1 - whole)
+        # The margin lets equal costs, which differ by rounding alone, go to the shorter length.
         if cost / progress < least * (1 - 1e-12):
             best, least = length, cost / progress
     return best

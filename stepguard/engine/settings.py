@@ -1,4 +1,4 @@
-"""What shapes a run."""
+"""The settings of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of steps: what real models' slips were seen to hang on.
+"""Kinds of steps: what the slips of real models were seen to depend on.
 
 The kind of a step of arithmetic is up to three words, ``"OPERATION SIGNS SIZE"``:
 

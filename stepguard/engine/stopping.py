@@ -1,4 +1,4 @@
-"""Stopping early: whether a reply that is still being written is of no use any more.
+"""Stops a reply while it is written, as soon as the rest of it can be of no use.
 
 A reply is of no use behind its first wrong step, or where claims are kept that do not rest on one (`judge_claims`),
 behind that on which all the others rest. A model that is heard while it writes can be stopped there, and where an entry
@@ -21,7 +21,7 @@ from stepguard.replies.partial import PartialReply, is_runaway
 
 
 class WrongStepWatch:
-    """Says, of all the text of a reply so far, whether it may be stopped: a step in it is wrong, or runs away.
+    """Decides, from the text of a reply so far, whether to stop it: a step in it is wrong, or runs away.
 
     It is called with more and more of one reply; a text that does not go on from the last one is another reply.
 
@@ -45,6 +45,7 @@ class WrongStepWatch:
         self._begin()
 
     def __call__(self, text: str) -> bool:
+        # The request was sent again, and this is another reply.
         if not text.startswith(self._text):
             self._begin()
         self._text = text
@@ -58,7 +59,7 @@ class WrongStepWatch:
         self._count = 0
         self._state: dict[str, Value] = dict(self._values)
         self._lost = False
-        self._open: set[str] = set()  # wrong, or resting on such
+        self._open: set[str] = set()  # steps that are wrong, or rest on one that is
 
     def _is_wrong(self, key: str, field: object) -> bool:
         step = self._steps[self._count] if self._count < len(self._steps) else None
@@ -68,7 +69,7 @@ class WrongStepWatch:
             return False  # surplus, or another order: the end decides
         try:
             claim = self._reply_format.claim(step, field)
-        except Exception:  # noqa: BLE001 - a reply format is foreign code; what it did is told at the end
+        except Exception:  # noqa: BLE001 - a reply format is foreign code; reading the whole reply reports it
             self._lost = True
             return False
         if not isinstance(claim, Claim):

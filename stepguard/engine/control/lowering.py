@@ -72,7 +72,7 @@ _SCALAR: Final = (int, Fraction, Decimal, bool, str)
 
 
 class _Aggregated(NamedTuple):
-    """What an operand came to, and what its names stood for."""
+    """The value of an operand, and the bindings that its names had then."""
 
     tree: Operand
     read: tuple[NameBinding | None, ...]
@@ -90,12 +90,14 @@ class ValueNames:
     """
 
     def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
-        self._shared: dict[str, str] = {}  # the last name that was given to what is called so
-        self._labels: dict[str, str] = {}  # the other way round
-        self._uses: Counter[str] = Counter()  # in how many scopes a name is given
-        self.aggregates: dict[int, _Aggregated] = {}  # those of a whole list are the same in every round of a loop
+        self._shared: dict[str, str] = {}  # the newest name, by label
+        self._labels: dict[str, str] = {}  # the reverse of `_shared`
+        self._uses: Counter[str] = Counter()  # in how many scopes a name is in use
+        self.aggregates: dict[int, _Aggregated] = {}  # by id(tree): worked out once, not in every round
         self._declared = declared
         self._set = set_by_steps
+        # A declared `paid_1` would clash with `paid` of round 1: the separator grows until no declared name ends that
+        # way.
         separator = "_"
         behind = "|".join(("[a-z]*[0-9]+", *map(re.escape, sorted(calls))))
         while any(re.search(rf"{separator}(?:{behind})\Z", name) for name in declared):
@@ -157,7 +159,7 @@ class ValueNames:
 
 
 class Lowering:
-    """One step of a procedure on its way to the step that is asked.
+    """Turns one step of a procedure into the step that is asked.
 
     Args:
         names: names for values that have none.
@@ -188,6 +190,7 @@ class Lowering:
             return self._in_words(step, id)
         tree = self.expression(step.expression)
         self._read_by_checks(step)
+        # Before the arithmetic: a small model asked to copy a percentage failed at 14 of 24.
         if self._copies(step, tree):
             return self._made(step, id, tree, step.instruction, performer="code")
         if step.performer == "code" or self._arithmetic(step, tree):
@@ -195,6 +198,7 @@ class Lowering:
             if not self._renamed and tree == step.expression and id == step.id and kind is step.type:
                 return step
             return self._made(step, id, tree, step.instruction, show_work=step.show_work, type=kind)
+        # Dates, texts, quantities, records: asked in words, and the value is held against the exact one.
         text = step.instruction or f"Work out {format_expression(tree)}."
         return self._made(step, id, None, text, checks=(Evaluates(tree), *step.checks))
 
@@ -256,10 +260,10 @@ class Lowering:
             self._variable(name)
         text = step.instruction or ""
         if step.performer == "person":
-            text = PLACEHOLDER.sub(lambda found: self._shown(found[1]), text)
+            text = PLACEHOLDER.sub(lambda match: self._shown(match[1]), text)
         elif self._renamed:
             renamed = self._renamed
-            text = PLACEHOLDER.sub(lambda found: renamed.get(found[1], found[0]), text)
+            text = PLACEHOLDER.sub(lambda match: renamed.get(match[1], match[0]), text)
         if not self._renamed and text == step.instruction and id == step.id:
             return step
         return self._made(step, id, None, text)
@@ -347,6 +351,7 @@ class Lowering:
 
     def _looked_up(self, tree: Operand) -> Expression:
         read = tuple(self._scope.find(name) for name in variables_in(tree)) if isinstance(tree, Aggregate) else ()
+        # Bindings are compared by identity: the same ones mean the same value, without going through the list again.
         known = self._names.aggregates.get(id(tree)) if read else None
         if known is None or len(known.read) != len(read) or any(map(is_not, known.read, read)):
             view = ScopeValues(self._scope, self._state)
@@ -407,6 +412,7 @@ class Lowering:
             binding = self._scope.get(tree.value.name)
         if not isinstance(binding, Gathered) or not all(isinstance(item, Variable) for item in binding.items):
             return None
+        # Of nothing there is a sum, 0; for the others the evaluator says what is wrong or true.
         if tree.function != "sum" and not binding.items:
             return None
         parts: list[Expression] = []

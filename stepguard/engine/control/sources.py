@@ -61,6 +61,7 @@ def asked_type(kind: ValueType, formula: Expression) -> ValueType:
     """
     if kind.kind != "percent" or kind.places is not None:
         return kind
+    # Models work out part / whole * 100 = 19 %, which is right; only sums and products are asked as numbers.
     share = any(isinstance(node, Chain) and "/" in node.operators for node in walk(formula))
     return kind if share else replace(kind, kind="number")
 

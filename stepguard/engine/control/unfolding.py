@@ -41,10 +41,10 @@ from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Rep
 from stepguard.procedure.steps import EFFECTIVE, Step
 
 _WINDOW: Final = 32
-"""So many rounds of a list are walked side by side."""
+"""How many rounds of a list are walked side by side, so that their steps can share a request."""
 
 _KEPT_STEPS: Final = 32
-"""So many steps before the frontier can still be looked at."""
+"""How many steps before the frontier can still be looked up, for the text that leads into the next one."""
 
 _Walk = Iterator[Pending | tuple[str, ...]]
 
@@ -75,22 +75,24 @@ class Unfolding:
         """See `StepSource.advance`."""
         self._forget()
         while not self.ended and self.known < upto:
+            # Walking on is pointless, and would evaluate the same condition again, until one of these values is
+            # verified.
             if self._awaited and not any(name in self._state.values for name in self._awaited):
                 return
             try:
-                came = next(self._walk)
+                item = next(self._walk)
             except StopIteration:
                 self.ended = True
                 return
             except (EvaluationError, ProcedureError, ValueRefused, Halt) as error:
                 self.ended, self.failure = True, error
                 return
-            if isinstance(came, Pending):
+            if isinstance(item, Pending):
                 self._awaited = ()
-                self._steps[self.known] = came
+                self._steps[self.known] = item
                 self.known += 1
             else:
-                self._awaited = came
+                self._awaited = item
 
     def _forget(self) -> None:
         frontier = self._state.frontier
@@ -158,6 +160,7 @@ class Unfolding:
                         break
                 self.ways[f"{site}.{taken}"] += 1
                 yield from self._body(body, scope, control, f"{site}.{taken}.")
+                # Also what the branch did not set: that it kept its value rests on the condition, too.
                 self._weaken(assigned((statement,)), scope, control)
             case ForEach():
                 yield from self._for_each(statement, scope, control, site)
@@ -197,8 +200,9 @@ class Unfolding:
             binding: NameBinding = Known(value, support, name)
             if is_variable(tree):
                 binding = scope.get(tree.name)
-            told = told_to_person(binding, self._state)
-            shown.append(f"{name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else told}")
+            text = told_to_person(binding, self._state)
+            # Text is always quoted: an argument cannot pass for another one, or for the end of the question.
+            shown.append(f"{name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else text}")
         # It has a name of its own that no variable has, and is bound to none.
         id = self._names.free(f"approve_{step.id}{scope.suffix}", self._state)
         question = f"Approve the call {step.operation}({', '.join(shown)})?"
@@ -254,11 +258,11 @@ class Unfolding:
                     continue
                 ready = True
                 awaited = ()
-                for came in walk:
-                    if isinstance(came, Pending):
-                        yield came
+                for item in walk:
+                    if isinstance(item, Pending):
+                        yield item
                     else:
-                        awaited = came
+                        awaited = item
                         break
                 else:
                     self._drop_later(tuple(rounds[number].given.values()))
@@ -318,6 +322,7 @@ class Unfolding:
     def _call(self, call: ProcedureCall, scope: Scope, control: Strength, site: str) -> _Walk:
         called = call.procedure
         suffix = f"{scope.suffix}{self._names.separator}{call.id}"
+        # No parent: a called procedure sees its arguments and nothing of its caller.
         inner = Scope(None, suffix=suffix, path=f"{scope.path}{call.id}.", tables=called.tables)
         passed = dict(call.arguments)
         result: NameBinding
