@@ -75,6 +75,7 @@ def _derivative(tree: Formula, variable: str) -> Formula:
 
 
 def _power(base: Formula, exponent: Formula, variable: str) -> Formula:
+    # The power rule; kept apart from the general case below, which would bring in a logarithm of the base.
     if variable not in symbols_in(exponent):
         if isinstance(exponent, Number):
             lower: Formula = Number(exponent.value - 1)
@@ -85,6 +86,7 @@ def _power(base: Formula, exponent: Formula, variable: str) -> Formula:
     whole = PowerOf(base, exponent)
     if isinstance(base, Constant) and base.name == "e":
         return _times(whole, _derivative(exponent, variable))
+    # d(u^v) = u^v * (v' log u + v u'/u), whose second term vanishes where the base is constant.
     log = CallOf("log", base)
     if variable not in symbols_in(base):
         return _times(whole, log, _derivative(exponent, variable))
@@ -131,6 +133,7 @@ _RULES: Final[Mapping[str, Callable[[Formula], Formula]]] = {
 }
 
 
+# Two panel counts without a common divisor: their nodes differ, so both missing the same spike is unlikely.
 _PANELS: Final = (64, 99)
 _CLOSE: Final = 1e-8
 """How near two quadratures must be to count."""
@@ -153,6 +156,7 @@ def check_definite(
 
     A formula that is no polynomial in the variable must be defined on the whole range, and its limits be numbers.
     """
+    # Exact, and works with further symbols in the coefficients; the quadrature below needs numbers everywhere.
     antiderivative = _polynomial(tree, variable)
     if antiderivative is not None:
         ends = [_at(antiderivative, limit) for limit in (high, low)]
@@ -173,8 +177,10 @@ def check_definite(
     allowed = _FAR * max(1.0, abs(estimate))
     if value.low > estimate + allowed or value.high < estimate - allowed:
         return Deduction("no", f"the integral is about {estimate:.9g}")
+    # The enclosure reaches the estimate but is too wide to say that the claim is near it.
     if abs(value.low - estimate) > allowed or abs(value.high - estimate) > allowed:
         return Deduction("open", "the claim could not be evaluated")
+    # A quadrature can refute but not prove: agreement only makes it worth asking sympy.
     request = {"op": "definite", "variable": variable, "tree": to_data(tree), "value": to_data(claim)}
     limits = {"low": to_data(low), "high": to_data(high)}
     near = f"near {estimate:.9g}, but not proved"
@@ -187,6 +193,7 @@ def _polynomial(tree: Formula, variable: str) -> Mapping[int, Formula] | None:
         form = Canonical().form(tree)
     except (TooBig, ZeroDivisionError):
         return None
+    # `holes` too: 1/(1/x) shows no divisor any more, but has no value at 0.
     divided = any(name == variable for key in (*form.under, *form.holes) for name, _ in key)
     if not form.plain or divided:
         return None
@@ -225,6 +232,7 @@ def _quadrature(tree: Formula, variable: str, low: Formula, high: Formula) -> fl
                     value = _middle(enclose(evaluate_at(tree, {variable: exact(Fraction(place))})))
                 except Unknown:
                     return Deduction("open", f"the integrand could not be evaluated at {place:.6g}")
+                # An improper integral may still converge, so this refutes nothing.
                 except (Undefined, Pole):
                     return Deduction("open", f"the integrand is not defined at {place:.6g}")
                 estimate += weight * value * width / 2

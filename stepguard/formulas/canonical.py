@@ -153,6 +153,7 @@ class Canonical:
             return self._whole(self.form(base), exponent.value)
         power = self.form(exponent)
         number = _number(power)
+        # The exponent only comes to a whole number here: x^(3 - 1), x^(4/2).
         if type(number) is int:
             return self._whole(self.form(base), number)
         if isinstance(base, Constant) and base.name == "e":
@@ -170,10 +171,13 @@ class Canonical:
         if exponent == 0:
             if not form.over:
                 raise ZeroDivisionError
+            # x^0 is 1 but has no value where x is 0 or undefined: that goes into the holes.
             return Quotient(_constant(1), _constant(1), self.times(form.holes, self.times(form.under, form.over)))
         return Quotient(self._raised(form.over, exponent), self._raised(form.under, exponent), form.holes)
 
     def _raised(self, base: Polynomial, exponent: int) -> Polynomial:
+        # A single term is raised at once, whatever the exponent. Not a reduced root of a prime: times() must carry its
+        # powers over into the coefficient.
         if len(base) == 1:
             ((monomial, value),) = base.items()
             if _bits(value) * exponent <= _MAX_BITS and not any(_PRIME_ROOT.match(name) for name, _ in monomial):
@@ -193,6 +197,8 @@ class Canonical:
         """A root as an unknown of its own, raised to the numerator of the exponent."""
         number = _number(form)
         if number is not None:
+            # Two conventions are usual for roots of negative numbers, so they stay unknowns: (-8)^(1/3) is never
+            # rewritten.
             if number <= 0:
                 return _unknown(f"({number})^({exponent})")
             whole = self._prime_roots(number.numerator, exponent.denominator)
@@ -225,6 +231,7 @@ class Canonical:
             return Quotient({}, _constant(1), argument.holes)
         sign = 1
         if function in _ODD_FUNCTIONS | _EVEN_FUNCTIONS and argument.over:
+            # Of f(u) and f(-u), the one whose first coefficient is positive stands for both.
             first = min(argument.over)
             divisor = argument.under[min(argument.under)]
             if argument.over[first] * divisor < 0:
@@ -242,6 +249,7 @@ class Canonical:
 
     def _text(self, form: Quotient) -> str:
         """A name for a quotient: equal only of quotients that are."""
+        # Both parts are divided by one coefficient, so that x/2 and 2*x/4 get one name.
         lead = form.under[min(form.under)]
         over = {key: exact(Fraction(value) / lead) for key, value in form.over.items()}
         under = {key: exact(Fraction(value) / lead) for key, value in form.under.items()}

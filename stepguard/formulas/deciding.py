@@ -47,6 +47,7 @@ Assumption = Literal["real", "positive", "integer", "natural"]
 ASSUMPTIONS: Final[tuple[str, ...]] = get_args(Assumption)
 
 _POINTS: Final = 30  # one that differs decides; so many that agree are only a reason to ask for a proof
+# Mostly small: large values overflow exponentials. A few large ones tell apart formulas that agree near zero.
 _SCALES: Final = (1, 1, 3, 3, 10, 100, 10_000, Fraction(1, 2))
 _WIDTH: Final = 1e-6
 """Enclosures as narrow as this that meet count as agreement."""
@@ -57,7 +58,7 @@ _MAX_CONSTANT_FACTORIAL: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Deduction:
-    """What was found out: yes, no or open, and why."""
+    """An answer, yes, no or open, with its reason."""
 
     answer: Literal["yes", "no", "open"]
     reason: str = ""
@@ -94,6 +95,7 @@ class Decider:
         """
         if max(count_nodes(left), count_nodes(right)) > MAX_NODES:
             return Deduction("open", f"a formula has more than {MAX_NODES} parts")
+        # Sampling goes first even for equal trees: it tells whether they have a value anywhere at all.
         sampled = self._sample(left, right, same_domain=same_domain, right_reaches_further=right_reaches_further)
         if sampled.finding is not None:
             return sampled.finding
@@ -104,12 +106,14 @@ class Decider:
                 canonical, one, other = forms
                 try:
                     same = canonical.same(one, other)
+                    # Only without opaque parts: sin(x)^2 + cos(x)^2 differs from 1 in form and not in value.
                     if not same and one.plain and other.plain:
                         return Deduction("no", f"{shown(left)} is not {shown(right)}")
                 except TooBig:
                     pass
         if same:
             return _YES if sampled.met else _nowhere(left)
+        # Without symbols there is only one point, and it is enough.
         if sampled.agreeing < min(_AGREEING, sampled.points):
             return Deduction("open", "too few points where both could be evaluated")
         return self.proved({"op": "zero", "tree": to_data(difference(left, right))}, left, right)
@@ -140,8 +144,10 @@ class Decider:
         return self.proved({"op": "ratio", "left": to_data(left), "right": to_data(right)}, left, right)
 
     def ask(self, request: Mapping[str, Any], *trees: Formula) -> dict[str, Any] | Deduction:
-        """The answer of a worker process; an open finding where there is none."""
+        """Ask a worker process; an open finding where it gives no answer."""
         for tree in trees:
+            # Refused before the worker sees it: sympy works powers of numbers out as it builds them, beyond any time
+            # limit.
             costly = _costly(tree)
             if costly is not None:
                 return Deduction("open", f"{shown(costly)} is too large to be computed")
@@ -156,22 +162,24 @@ class Decider:
     def proved(
         self, request: Mapping[str, Any], *trees: Formula, otherwise: str = "neither proved nor refuted"
     ) -> Deduction:
-        """What a worker process proves; open, and why, where it does not."""
+        """Ask a worker process for a proof; open, with the reason, where there is none."""
         answer = self.ask(request, *trees)
         if isinstance(answer, Deduction):
             return answer
         return _YES if answer.get("proved") is True else Deduction("open", otherwise)
 
     def points(self, *trees: Formula) -> Iterator[dict[str, Exact]]:
-        """Points at which formulas are looked at: the same ones for the same formulas."""
+        """Points at which formulas are evaluated: the same ones for the same formulas."""
         names = sorted(symbols_in(*trees))
         if not names:
             yield {}
             return
+        # Seeded by the formulas, so that a verdict does not change from run to run.
         draw = random.Random("\n".join(format_formula(tree) for tree in trees))
         for index in range(_POINTS):
             scale = _SCALES[index % len(_SCALES)]
             yield {
+                # Every third point is positive throughout, where roots and logarithms of several symbols have values.
                 name: self._drawn(draw, self.assumptions.get(name, "real"), scale, above=index % 3 == 0)
                 for name in names
             }
@@ -181,6 +189,7 @@ class Decider:
         if kind in ("integer", "natural"):
             number = draw.randint(1, max(6, int(scale) % 50))
             return number if kind == "natural" or above or draw.random() < 0.5 else -number
+        # Denominators that exercises do not use keep points off poles and special values.
         parts = draw.choice((7, 11, 13, 97, 101))
         value = exact(Fraction(draw.randint(1, 4 * parts) * scale) / (4 * parts) * 2)
         return value if kind == "positive" or above or draw.random() < 0.5 else -value
@@ -201,6 +210,8 @@ class Decider:
                 assert isinstance(missing, _Missing)
                 side = "left" if tree is left else "right"
                 poles[side] += missing.kind == "pole"
+                # Undefined holds around the point; a single pole may be a removable gap such as that of (x^2 - 1)/(x -
+                # 1).
                 if missing.kind == "undefined" or poles[side] >= min(_AGREEING, 1 if not point else _AGREEING):
                     reason = f"{shown(tree)} is not defined{_where(point)}, {shown(present)} is"
                     return sample.ended(Deduction("no", reason))
@@ -286,6 +297,7 @@ def _divided(one: NumericValue, other: NumericValue) -> NumericValue | None:
     except Unknown:
         return None
     corners = [a / b for a in (over.low, over.high) for b in (under.low, under.high)]
+    # Division rounds: a few units in the last place, relative to the largest corner.
     slack = 1e-15 * max(abs(corner) for corner in corners)
     return Interval(min(corners) - slack, max(corners) + slack)
 

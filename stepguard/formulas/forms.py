@@ -27,7 +27,7 @@ Form = Literal["expanded", "factored", "simplified", "number"]
 FORMS: Final[tuple[str, ...]] = get_args(Form)
 
 _MAX_ROOT: Final = 1000
-"""The largest number that is looked for as one that can be taken out of a root."""
+"""The largest factor that is tried for being taken out of a root."""
 
 
 def in_form(tree: Formula, form: str, decider: Decider) -> Deduction:
@@ -54,8 +54,6 @@ def is_number(tree: Formula) -> bool:
             return True
         case Product((Number(), PowerOf(Number(), Number(-1)))):
             return True
-        case Product((Number(-1), Number(), PowerOf(Number(), Number(-1)))):
-            return True
     return False
 
 
@@ -68,6 +66,7 @@ def _not_expanded(tree: Formula) -> str | None:
             if symbols_in(factor) and not _simple(factor):
                 return f"{shown(factor)} is not multiplied out"
         numbers = [each for each in factors if isinstance(each, Number) and abs(each.value) != 1]
+        # By base, so that x*x^2 counts as two factors of one base.
         names = Counter(each.base if isinstance(each, PowerOf) else each for each in factors if symbols_in(each))
         if len(numbers) > 1 or any(count > 1 for count in names.values()):
             return f"the factors of {shown(term)} are not put together"
@@ -80,6 +79,7 @@ def _not_expanded(tree: Formula) -> str | None:
         if len(form.over) == 1 and len(form.under) == 1:
             ((over, _),) = form.over.items()
             ((under, _),) = form.under.items()
+            # No symbol is called "/": it keeps the numerator apart from the denominator.
             key = (*over, ("/", 0), *under)
             seen[key] += 1
             if seen[key] > 1:
@@ -126,6 +126,7 @@ def _simplified(tree: Formula, decider: Decider) -> Deduction:
     answer = decider.ask({"op": "simplest", "tree": to_data(tree)}, tree)
     if isinstance(answer, Deduction):
         return answer
+    # Counted by our own rules, since the tree as written is what is judged; sympy would tidy it while building it.
     fewest, found = answer.get("operations"), _operations(tree)
     if not isinstance(fewest, int):
         return Deduction("open", "no simplified form was found")
@@ -144,6 +145,7 @@ def _unreduced(node: Formula) -> str | None:
                 [each.value for each in part if isinstance(each, Number) and each.value not in (1, -1)]
                 for part in (over, under)
             )
+            # A decimal over a number, 0.5/3, is a fraction within a fraction.
             broken = below and any(type(each) is Fraction for each in above)
             if len(above) > 1 or len(below) > 1 or broken or Number(1) in under:
                 return f"the numbers in {shown(node)} are not put together"
@@ -151,6 +153,7 @@ def _unreduced(node: Formula) -> str | None:
                 return f"{shown(node)} is not in lowest terms"
         case PowerOf(Number(base), Number(Fraction(numerator=1) as exponent)):
             return _root_unreduced(node, base, exponent.denominator)
+        # The exponent as it is read from 8^(1/2), before anything puts it together.
         case PowerOf(Number(base), Product((Number(1), PowerOf(Number(int() as degree), Number(-1))))) if degree > 1:
             return _root_unreduced(node, base, degree)
         case CallOf("cbrt", Number(base)):

@@ -71,6 +71,7 @@ def enclose(value: NumericValue) -> Interval:
         near = float(value)
     except OverflowError:
         raise Unknown from None
+    # A float holds these whole numbers exactly, so the interval need not be opened.
     if isinstance(value, int) and abs(value) < 2**53:
         return Interval(near, near)
     return _make(near, near)
@@ -147,6 +148,7 @@ def _add(left: NumericValue, right: NumericValue) -> NumericValue:
 def _multiply(left: NumericValue, right: NumericValue) -> NumericValue:
     if not isinstance(left, Interval) and not isinstance(right, Interval):
         return _small(Fraction(left) * right)
+    # An exact zero wins over any enclosure; the product of two intervals could not be seen to be zero.
     if left == 0 or right == 0:
         return 0
     one, other = enclose(left), enclose(right)
@@ -159,6 +161,7 @@ def _invert(value: NumericValue) -> NumericValue:
         if value == 0:
             raise Pole
         return exact(Fraction(1) / value)
+    # It may hold a zero or be a small number: neither a pole nor a value is certain.
     if value.low <= 0 <= value.high:
         raise Unknown
     return _make(1 / value.high, 1 / value.low)
@@ -195,6 +198,7 @@ def _power(base: NumericValue, exponent: NumericValue) -> NumericValue:
                 return _whole_power(root, exponent.numerator)
     near = enclose(base)
     if near.high < 0:
+        # An even root of a negative number has no real value; of an odd one (x^(1/3)) two conventions are usual.
         raise Undefined if exponent.denominator % 2 == 0 else Unknown
     if near.low < 0 or (near.low == 0 and exponent < 0):
         raise Unknown
@@ -224,6 +228,7 @@ def _whole_power(base: NumericValue, exponent: int) -> NumericValue:
         raise Unknown
     near = enclose(base)
     ends = sorted(_float(lambda end: math.pow(end, exponent), end) for end in (near.low, near.high))
+    # Even powers turn at zero, so the ends do not bound them from below.
     if near.low < 0 < near.high and exponent % 2 == 0:
         ends = [0.0, ends[1]]
     return _make(ends[0], ends[1], _ULPS)
@@ -267,6 +272,7 @@ def _wave(call: Callable[[float], float], at_zero: int) -> Callable[[NumericValu
             return at_zero
         near = enclose(value)
         middle = near.low + (near.high - near.low) / 2
+        # The middle itself is rounded: a little more than half the width, and one unit in its last place.
         spread = (near.high - near.low) * (0.5 + 1e-9) + math.ulp(middle)
         near_value = _float(call, middle)
         return _make(max(near_value - spread, -1.0), min(near_value + spread, 1.0), _ULPS)
@@ -336,6 +342,7 @@ def _whole_root(number: int, degree: int) -> int | None:
     if degree == 2:
         root = math.isqrt(number)
     else:
+        # Below 2^(degree - 1), the root lies strictly between 1 and 2.
         if number.bit_length() < degree:
             return None
         low, high = 1, 1 << (number.bit_length() // degree + 1)

@@ -99,6 +99,7 @@ class FormulaParser:
         self.declared = frozenset(declared)
         self.known = None if known is None else frozenset(known) | self.declared
         self.matrices = matrices
+        # Computer algebra would calculate with them: oo - oo cancelled as any symbol does.
         for token in tokens:
             if token.kind == "name" and token.text.lower() in NO_NUMBERS and token.text not in self.declared:
                 raise self.error(f"{token.text!r} is no number", token)
@@ -108,7 +109,7 @@ class FormulaParser:
         self.bars = 0
 
     def error(self, message: str, token: Token | None = None) -> ExpressionError:
-        """What is wrong, at a token (the next one by default)."""
+        """An error at a token (the next one by default)."""
         return ExpressionError(message, text=self.text, position=(token or self.token).start)
 
     @property
@@ -124,12 +125,12 @@ class FormulaParser:
         return None
 
     def expect(self, sign: str) -> None:
-        """Take a sign that has to follow."""
+        """Take a sign, or raise where another one follows."""
         if self.accept(sign) is None:
             raise self.error(f"{sign!r} was expected")
 
     def expect_end(self) -> None:
-        """Refuse what follows."""
+        """Raise unless the text ends here."""
         if self.token.kind == "end":
             return
         if self.token.text in ("=", "<", ">", "<=", ">=", "!="):
@@ -137,26 +138,27 @@ class FormulaParser:
         raise self.error(f"{self.token.text!r} is not expected here")
 
     def formula(self) -> Formula:
-        """A sum, which is everything that is no relation."""
+        """Read a sum, the loosest thing that is no relation."""
         terms: list[Formula] = []
         while True:
             sign = self.accept("+", "-") if terms else None
             if terms and sign is None:
                 return total(terms) if len(terms) > 1 else terms[0]
             term = self._product()
-            # A sum in brackets stays a term of its own, so that its form can be judged.
             terms.append(negative(term) if sign == "-" else term)
 
     def _split(self, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
         """Names of several letters as products of known symbols."""
         if self.known is None:
             return tokens
+        # Euler's number counts as a letter: `xe` is x*e where x is known.
         letters = {name for name in self.known if len(name) == 1} | ({"e"} - self.declared)
         split: list[Token] = []
         for token in tokens:
             name = token.text
             splits = (
                 token.kind == "name"
+                # Longer ones are words whose letters happen to be symbols.
                 and 1 < len(name) <= 8
                 and name not in self.known
                 and name != "pi"
@@ -165,6 +167,7 @@ class FormulaParser:
             if not splits:
                 split.append(token)
                 continue
+            # x^ab could be x^(ab) as well as (x^a)b.
             if split and split[-1].text == "^":
                 raise self.error(f"write the exponent {name!r} in brackets, or with *", token)
             split += [
@@ -176,6 +179,7 @@ class FormulaParser:
         token = self.token
         if token.kind in ("name", "function", "number"):
             return True
+        # Inside |...| the next bar closes; elsewhere it opens an absolute value.
         return token.text in ("(", "\\frac") or (token.text == "|" and not self.bars)
 
     def _product(self) -> Formula:
@@ -189,10 +193,12 @@ class FormulaParser:
                 factors.append(PowerOf(factor, Number(-1)) if divided else factor)
             elif self._starts_factor():
                 token = self.token
+                # "(x+1)2", "2 3": a lost power, a lost sign or a product.
                 if token.kind == "number":
                     raise self.error("a number behind another factor: write * between them")
                 if token.kind == before.kind == "name" and (_is_word(token.text) or _is_word(before.text)):
                     raise self.error("write * between words")
+                # 1/2x: (1/2)x or 1/(2x).
                 if divided:
                     raise self.error("what is divided by can be read in two ways: use brackets, or *")
                 if (
@@ -230,6 +236,7 @@ class FormulaParser:
         base = self._atom()
         if self.accept("!"):
             base = CallOf("factorial", base)
+            # n!! is the double factorial or the factorial of a factorial.
             if self.token.text == "!":
                 raise self.error("!! can be read in two ways: use brackets")
         return PowerOf(base, self._exponent()) if self.accept("^") else base
@@ -240,6 +247,7 @@ class FormulaParser:
             exponent = self.formula()
             self.expect("}")
         else:
+            # A signed power and no product: 2^-x, and x^y^z from the right.
             exponent = self._signed()
         self.depth -= 1
         if isinstance(exponent, Number) and not -_MAX_EXPONENT <= exponent.value <= _MAX_EXPONENT:
@@ -287,6 +295,7 @@ class FormulaParser:
         part = self._fraction_of_digits()
         if part is None:
             return Number(whole.value)
+        # Back over signs, to see what the number belongs to.
         at = self.at - 2
         while self.tokens[at].text in ("+", "-") and at > 0:
             at -= 1
@@ -315,6 +324,7 @@ class FormulaParser:
         groups = self._group(), self._group()
         behind, self.at, self.depth = self.at, start, depth
         if not all(isinstance(group, Number) and type(group.value) is int for group in groups):
+            # 3\frac{1+1}{4} may be a sum or a product; a fraction with names or roots in it can only be a factor.
             plain = all(isinstance(node, Number | Sum | Product | PowerOf) for group in groups for node in walk(group))
             return (0, 1, behind) if plain and not any(map(_rooted, groups)) else None
         over, under = (group.value for group in groups if isinstance(group, Number))
@@ -324,10 +334,12 @@ class FormulaParser:
         name = token.text
         if name in ("e", "pi") and name not in self.declared:
             return Constant("e" if name == "e" else "pi")
+        # f(x) with an unknown f is an application and no product, and so is every word in front of a bracket.
         applied = self.token.text == "(" and self.known is not None and name not in self.known
         if applied or self.token.text == "'" or (self.token.text == "(" and len(name) > 1):
             raise self.error(f"{name!r} is not a function")
         behind = self.tokens[self.at : self.at + 3]
+        # x(y): a product, or a function of y.
         if [each.text for each in behind[::2]] == ["(", ")"] and behind[1].kind == "name":
             raise self.error(f"{name}({behind[1].text}) can be read in two ways: write a product with *", token)
         return Name(name)
@@ -357,6 +369,7 @@ class FormulaParser:
         exponent = None
         if self.accept("^"):
             exponent = self._exponent()
+            # sin^-1(x) is the arcsine to some and 1/sin(x) to others.
             if not isinstance(exponent, Number) or type(exponent.value) is not int or exponent.value < 1:
                 raise self.error(f"{function}^ is followed by a positive number, or write brackets", token)
         argument, base = self._argument(token)

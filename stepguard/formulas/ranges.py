@@ -101,6 +101,7 @@ def _conditions(relation: Relation, parser: FormulaParser, variable: str) -> lis
     sides, operators = relation.sides, relation.operators
     places = [index for index, side in enumerate(sides) if side == Name(variable)]
     directions = {operator[0] for operator in operators}
+    # A chain has the variable in the middle and one direction: 1 < x > 3 and 1 < 3 < x are refused.
     if len(places) != 1 or len(sides) > 3 or (len(sides) == 3 and (places != [1] or len(directions) != 1)):
         raise parser.error(f"a comparison of {variable} with a bound was expected")
     if len(sides) == 3 and not directions <= {"<", ">"}:
@@ -120,6 +121,7 @@ def _turned(operator: str) -> str:
 def _interval(
     tokens: Sequence[Token], text: str, declared: Iterable[str], known: Iterable[str] | None
 ) -> tuple[Condition, ...] | None:
+    # The shortest interval, (1,2), has five tokens.
     if len(tokens) < 5 or tokens[0].text not in ("(", "[") or tokens[-1].text not in (")", "]"):
         return None
     parts = split_at(tokens[1:-1], ",", ";")
@@ -131,6 +133,7 @@ def _interval(
         words = [each.text for each in part]
         infinite = words[-1] in _INFINITE
         if infinite:
+            # A lower end is -∞ with its sign, an upper one ∞ or +∞; neither is ever reached.
             if closed or words[:-1] not in ([[sign]] if sign == "-" else [[], [sign]]):
                 raise ExpressionError("an infinite end is open, as in (-∞, 1]", text=text, position=part[0].start)
             continue

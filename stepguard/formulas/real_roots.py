@@ -57,6 +57,7 @@ class RealRoot:
         if self.exact:
             return sign_of(held, self.low)
         common = _gcd(self.polynomial, held)
+        # A change of sign says that the common factor vanishes inside, and the only root in there is this one.
         if len(common) > 1 and sign_of(common, self.low) != sign_of(common, self.high):
             return 0
         chain = _sturm(_squarefree(held))
@@ -131,6 +132,7 @@ def isolate_roots(polynomial: Sequence[int]) -> tuple[RealRoot, ...]:
     if len(held) < 2:
         return ()
     chain = _sturm(held)
+    # Cauchy's bound, 1 + max|a| / |lead|. The division rounds down, hence one more: every root lies strictly inside.
     bound = Fraction(1 + max(abs(value) for value in held[:-1]) // abs(held[-1]) + 1)
     real_roots: list[RealRoot] = []
     pending = [(-bound, bound)]
@@ -145,6 +147,7 @@ def isolate_roots(polynomial: Sequence[int]) -> tuple[RealRoot, ...]:
             continue
         if count == 1 and sign_of(held, high) == 0:
             real_roots.append(RealRoot(held, high, high))
+        # Sturm counts the half-open (low, high]; an interval whose ends are no roots is what RealRoot promises.
         elif count == 1 and sign_of(held, low) != 0:
             real_roots.append(RealRoot(held, low, high))
         else:
@@ -187,6 +190,7 @@ def _remainder(left: Sequence[int], right: Coefficients) -> Coefficients:
             for index, value in enumerate(right):
                 held[shift + index] -= factor * sign * value
         held.pop()
+        # Made primitive after every step: otherwise the digits double with each one.
         reduced = primitive(held)
         held = [*reduced, *([0] * (len(held) - len(reduced)))]
     return primitive(held)

@@ -27,6 +27,7 @@ def missed_solution(tree: Formula, variable: str, known: Sequence[Formula]) -> f
     grid = [Fraction(step, _PER_UNIT) + Fraction(1, 1009) for step in range(-_REACH * _PER_UNIT, _REACH * _PER_UNIT)]
     signs = [(at, _sign(tree, variable, at)) for at in grid]
     for (low, before), (high, behind) in pairwise(signs):
+        # A root that only touches zero is missed; the scan may only cast doubt, so that is no harm.
         if before is None or behind is None or before * behind >= 0:
             continue
         found = _narrowed(tree, variable, low, high, before)
@@ -59,6 +60,7 @@ def _narrowed(tree: Formula, variable: str, low: Fraction, high: Fraction, befor
         if not sign:  # exactly zero, or too near to tell
             return float(middle)
         low, high = (middle, high) if sign == before else (low, middle)
+    # At a pole the value grows as the interval shrinks, at a root it does not.
     return float(low) if _size(tree, variable, low) <= start else None
 
 

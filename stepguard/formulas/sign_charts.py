@@ -81,6 +81,7 @@ class SignChart:
         signs = [part.sign(root) for part in self._absolutes]
         if None in signs:
             return False
+        # Where an argument is zero both cases agree, so zero goes with the positive one.
         sign = self._cases[tuple(-1 if sign == -1 else 1 for sign in signs)].sign(root)
         return sign is not None and satisfies(operator, sign)
 
@@ -115,6 +116,7 @@ def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None
     if not symbols_in(tree) <= {variable}:
         return None
     inner = {node.argument for node in walk(tree) if isinstance(node, CallOf) and node.function == "abs"}
+    # By repr: any fixed order does, so that the same relation gives the same chart.
     absolutes = sorted((each for each in inner if symbols_in(each)), key=repr)
     if len(absolutes) > _MAX_ABSOLUTES:
         raise TooBig
@@ -130,6 +132,7 @@ def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None
         if part is None:
             return None
         cases[signs] = part
+    # The sign can only change where one of these polynomials is zero.
     critical: Coefficients = (1,)
     for piece in {piece for part in (*parts, *cases.values()) for piece in (part.over, part.under, part.holes)}:
         if piece:

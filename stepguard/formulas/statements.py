@@ -1,4 +1,4 @@
-"""What is said with formulas: equations, sets of solutions and matrices, as people and models write them.
+"""Statements made of formulas: equations, sets of solutions and matrices, as people and models write them.
 
 =============  ==================================================================================================
 relation       ``a = b``, ``x <= 3``, ``1 < x <= 3``, ``a = b = c``
@@ -132,7 +132,7 @@ def split_where(tokens: Sequence[Token], divides: Callable[[Token, str], bool]) 
 
 
 def enclosed(tokens: Sequence[Token], opening: str, closing: str) -> list[Token] | None:
-    """What stands between two brackets that enclose everything, None where they do not."""
+    """The tokens between two brackets that enclose everything, None where they do not."""
     held = [each for each in tokens if each.kind != "end"]
     if len(held) < 2 or held[0].text != opening or held[-1].text != closing:
         return None
@@ -145,7 +145,7 @@ def enclosed(tokens: Sequence[Token], opening: str, closing: str) -> list[Token]
 
 
 def behind_in(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
-    """What stands behind ``x ∈``."""
+    """The tokens behind ``x ∈``, or all of them."""
     if len(tokens) > 2 and tokens[0].text == variable and tokens[1].text in ("∈", "in"):
         return tokens[2:]
     return tokens
@@ -172,6 +172,7 @@ def parse_solutions(
     items = split_at(inner if inner is not None else tokens, ",", ";", "or", "and")
     if len(items) > MAX_ITEMS:
         raise ExpressionError(f"more than {MAX_ITEMS} solutions", text=text, position=0)
+    # Only after the split: in "x = ±3, 4" the sign belongs to its own item.
     signed = (each for item in items for each in _signs(item, text))
     return Solutions(tuple(read_solution(parser_of(text, each, declared, known), variable) for each in signed))
 
@@ -186,7 +187,7 @@ def _without_list_commas(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _named_set(tokens: Sequence[Token], variable: str) -> Sequence[Token]:
-    """What stands behind ``x =`` where that is a set in braces."""
+    """The tokens behind ``x =`` where that is a set in braces, or all of them."""
     if len(tokens) > 3 and tokens[0].text == variable and [token.text for token in tokens[1:3]] == ["=", "{"]:
         return tokens[2:]
     return tokens
@@ -243,6 +244,7 @@ def parse_systems(
     _check_groups(text, tokens)
     inner = enclosed(tokens, "{", "}")
     alternatives = split_at(inner if inner is not None else tokens, "or", ";")
+    # (1, 2), (3, 4): commas between pairs in brackets separate solutions, not values.
     if len(alternatives) == 1:
         parts = split_at(alternatives[0], ",", "and")
         if len(parts) > 1 and all(enclosed(part, "(", ")") is not None for part in parts):
@@ -259,6 +261,7 @@ def _assignment(
         f"a value of each of {', '.join(variables)} was expected", text=text, position=tokens[0].start if tokens else 0
     )
     names = [token.text for token in tokens[: 2 * len(variables) + 2]]
+    # The tokens of "(x, y) =".
     head = ["(", *(sign for name in variables for sign in (name, ","))]
     head[-1:] = [")", "="]
     if names == head:  # (x, y) = (1, 2)

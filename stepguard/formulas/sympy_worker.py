@@ -40,6 +40,7 @@ def main() -> None:
             request = json.loads(line)
             _limit_time(float(request["seconds"]))
             answer = _OPERATIONS[request["op"]](request)
+        # The process is not trusted any more: an allocation that failed may have left sympy's caches half written.
         except MemoryError:
             _answer(out, {"error": "it takes too much memory"})
             os._exit(1)
@@ -66,6 +67,7 @@ def _limit_memory(size: int) -> None:
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 
+        # Running into the limit of CPU time would otherwise leave a core file.
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if size:
             resource.setrlimit(resource.RLIMIT_AS, (size, size))
@@ -77,6 +79,7 @@ def _limit_time(seconds: float) -> None:
         import resource
 
         used = resource.getrusage(resource.RUSAGE_SELF)
+        # CPU time is counted since the start, so the limit moves with every request.
         soft = int(used.ru_utime + used.ru_stime + 2 * seconds) + 5
         resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
 
@@ -119,6 +122,7 @@ class _Builder:
                 return sympy.Pow(self.build(base), self.build(exponent))
             case ["f", "cbrt", argument]:
                 inner = self.build(argument)
+                # The real root; sympy's own power of 1/3 is the principal, complex one.
                 return sympy.sign(inner) * sympy.Abs(inner) ** sympy.Rational(1, 3)
             case ["f", str(function), argument] if function in _FUNCTIONS:
                 return getattr(sympy, _FUNCTIONS[function])(self.build(argument))
@@ -145,6 +149,7 @@ def _is_zero(tree: Any) -> bool:
 
     if bad(tree):
         return False
+    # None, where sympy does not know, proves nothing.
     if tree.is_zero:
         return True
     steps = [
@@ -156,6 +161,7 @@ def _is_zero(tree: Any) -> bool:
     for step in steps:
         try:
             result = step(tree)
+        # What sympy's rewriting steps raise on formulas they were not made for; the next one may still succeed.
         except (NotImplementedError, ValueError, TypeError, AttributeError, ZeroDivisionError):
             continue
         if not bad(result) and result.is_zero:
@@ -185,6 +191,7 @@ def _ratio(request: dict[str, Any]) -> dict[str, Any]:
     left, right = builder.build(request["left"]), builder.build(request["right"])
     ratio = sympy.simplify(left / right)
     constant = ratio.is_number and ratio.is_finite and ratio.is_nonzero
+    # simplify() may have assumed something on the way: the ratio is checked against the formulas themselves.
     return {"proved": bool(constant and _is_zero(left - ratio * right))}
 
 
@@ -221,6 +228,7 @@ def _definite(request: dict[str, Any]) -> dict[str, Any]:
     tree = builder.build(request["tree"])
     low, high, value = (builder.build(request[key]) for key in ("low", "high", "value"))
     found = sympy.integrate(tree, (builder.symbol(request["variable"]), low, high))
+    # Unevaluated, or with conditions that nobody has checked.
     if found.has(sympy.Integral, sympy.Piecewise):
         return {"proved": False}
     return {"proved": _is_zero(found - value)}

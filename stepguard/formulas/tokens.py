@@ -74,6 +74,7 @@ _TOKEN: Final = re.compile(
     r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)"
     r"|(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+|_\{[A-Za-z0-9]{1,20}\}|[₀-₉]+)*)"
+    # \log_2, \log_10, \log_{10}; TeX takes one digit without braces, so \log_123 is not read.
     r"|(?P<latex>\\log_(?:[0-9](?![0-9])|10(?![0-9])|\{[0-9]{1,6}\})|\\[A-Za-z]+)"
     r"|(?P<brace>\\[{}|])"
     r"|(?P<super>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+)"
@@ -187,7 +188,7 @@ def _number(piece: str, body: str, start: int, end: int) -> Token:
     if len(piece) > MAX_DIGITS:
         raise ExpressionError(f"number too long: at most {MAX_DIGITS} digits", text=body, position=start)
     if _SCIENTIFIC.match(body, end):
-        # 2e-3 is two thousandths, or twice Euler's number less three.
+        # Looked for behind the number: the pattern of numbers stops in front of the "e".
         raise ExpressionError(
             f"{body[start : end + 2]!r} can be read in two ways: write 2*10^3, or 2*e with a sign",
             text=body,

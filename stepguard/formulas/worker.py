@@ -57,6 +57,7 @@ class _Worker:
         }
         try:
             self._process = subprocess.Popen(
+                # -P: without it the folder of the script, full of our own modules, would come first on the import path.
                 [sys.executable, "-P", str(_SCRIPT), str(memory or 0)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -71,6 +72,7 @@ class _Worker:
         except WorkerFailed as error:
             self.kill()
             raise WorkerFailed(f"a worker process could not be started: {error}", late=error.late) from None
+        # Ctrl-C while it starts would leave the process behind.
         except BaseException:
             self.kill()
             raise
@@ -102,6 +104,7 @@ class _Worker:
                     late = True
                     self._process.kill()
 
+        # readline() cannot be given a timeout on every system; killing the process ends it everywhere.
         timer = threading.Timer(seconds, give_up)
         timer.daemon = True
         timer.start()
@@ -245,6 +248,8 @@ class WorkerPool:
                     self._running.append(worker)
                     return worker, True
                 worker.kill()  # ended from outside while it waited
+            # Counted now and started outside the lock: loading sympy takes seconds, and others may have idle workers to
+            # take.
             self._starting += 1
         try:
             worker = _Worker(self._memory)

@@ -97,6 +97,7 @@ def test_equations_are_compared_with_both_sides(equation: str, claim: str, outco
         *(("2x^2 - 2", "factored", "2(x^2 - 1)", FAIL), ("x^2 + 1", "factored", "x^2 + 1", PASS)),
         *(("x^3 - x", "factored", "x(x - 1)(x + 1)", PASS), ("x^2 - y^2", "factored", "(x - y)(x + y)", PASS)),
         *(("2*3 + 4", "number", "10", PASS), ("2*3 + 4", "number", "6 + 4", FAIL), ("3/4 + 1", "number", "7/4", PASS)),
+        *(("-3/4", "number", "-3/4", PASS), ("-3/4", "number", "-(3/4)", PASS), ("-3/4", "number", "-1*3/4", FAIL)),
         ("(x^2 - 1)/(x - 1)", "simplified", "x + 1", PASS),
         ("(x^2 - 1)/(x - 1)", "simplified", "(x^2 - 1)/(x - 1)", FAIL),
         *(("sin(x)^2 + cos(x)^2", "simplified", "1", PASS), ("2x + 3x", "simplified", "5x", PASS)),
