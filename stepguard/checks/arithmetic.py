@@ -39,16 +39,16 @@ if TYPE_CHECKING:
 
 _NAME = "arithmetic"
 _PASS = Verdict("pass", _NAME, strength="proved")
-# 3.333...: the digits shown are cut off, and not rounded.
+# 3.333...: the digits shown are cut off, not rounded.
 _DIGITS_GO_ON = re.compile(r"(?<=\.)([0-9]{1,300})(?:\.\.\.|\u2026)\s*\Z")
-# A sign of percent and not of a remainder: nothing follows that could be divided by.
+# A percent sign and not a remainder: nothing follows it that could be a divisor.
 _PERCENT = re.compile(
     r"(?<![0-9A-Za-z_.,])([0-9][0-9.,]*)"
     r"(?: ?(?:\\?%|(?i:per ?cent)\b)(?: +(of)\b|(?=\s*(?:[*/)\]<>=!≤≥≠,]|\Z)))|\\?%(?= +[-+] ))"
 )
 _FOREIGN = "_in_another_currency_"
 _KEEPING = frozenset({"min", "max", "abs", "round", "floor", "ceil", "trunc"})
-"""Functions whose value is in the currency of what they are given."""
+"""Functions whose value is in the currency of their arguments."""
 _DECIMALS = re.compile(r"[^.]*(?:\.([0-9]*)\s*)?\Z")  # how many places a link shows: so far it may have been rounded
 
 
@@ -75,8 +75,10 @@ def check_arithmetic(step: Step, values: Mapping[str, Value], claim: Claim, valu
         return (
             _fail(*work) if work is not None else Verdict("pass", _NAME, reason=f"within {within}", strength="proved")
         )
+    # Types first: True == 1 in Python, but a truth value is no number.
     if type(value) is type(expected) and value == expected:
         return _fail(*work) if work is not None else _PASS
+    # These name the mistake behind the wrong value; unfaithful working would hide that the value is wrong.
     if work is not None and work[0] in ("wrong_operand", "malformed"):
         return _fail(*work)
     mode = _wrong_mode(step, values, exact_value, value)
@@ -126,7 +128,7 @@ def _wrong_mode(
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """What the links of a working must be equal to."""
+    """The value that the links of a working must have, and how far they may be rounded."""
 
     tree: Expression
     values: Mapping[str, Value]
@@ -137,7 +139,7 @@ class _Target:
 
 
 def _targets(step: Step, values: Mapping[str, Value], value: Exact | bool | str) -> tuple[_Target, ...]:
-    """What a working may work out: the expression; of a percentage also a hundred times as much."""
+    """The targets of a working: the expression, and of a percentage also a hundred times as much."""
     tree = step.expression
     assert tree is not None
     target = _target(step, tree, values, value)
@@ -175,7 +177,9 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
         return "unfaithful_work", "no working is shown"
     for index, shown in enumerate(work):
         bare = without_rounding(shown, step.type, tree)
+        # An x is a multiplication cross unless the step reads a variable of that name.
         link = as_expression(plain(bare, crosses=not {"x", "X"}.intersection(step.reads)))
+        # After the typeset forms, so that \ldots counts as dots too.
         link, cut = _DIGITS_GO_ON.subn(r"\1", link)
         bare, currencies = _without_units(link)
         try:
@@ -187,16 +191,20 @@ def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...])
             return "wrong_operand", f"the working reads {foreign[0]!r}, which this step does not"
         own = step.type.currency
         others = [] if own is None else sorted(unit for unit in currencies if not compatible(unit, own))
+        # Only where nothing converts it: a product of an amount and a rate may name both currencies.
         if others and _keeps_foreign(link, others):
             return "wrong_operand", f"the working {shown.strip()!r} is in {others[0]}, the step in {own}"
         if index == 0:
+            # The first link decides which target the working is after; from then on it must stay with that one.
             meant = next((each for each in targets if _same_work(written, each.tree, values)), None)
             if meant is None:
                 kind: DeviationKind = "unfaithful_work"
                 if operands_of(written, values) != operands_of(_unrounded(tree), values):
+                    # Other numbers that still give the right value are another way of working, not a misread value.
                     kind = "wrong_operand" if not _equals(written, values, target.value) else kind
                 return kind, f"the working {shown.strip()!r} is not {format_expression(tree)!r}"
             target = meant
+        # 12 / 48 = 0.25 * 100 = 25: a later link moves from the ratio to the percentage only where it says so.
         elif target is not targets[-1] and _times_hundred(written) and _true_link(bare, written, targets[-1]):
             target = targets[-1]
         if not _true_link(bare, written, target, cut=bool(cut)):
@@ -229,6 +237,7 @@ def _foreign_term(tree: Expression) -> bool:
     if tree.additive:
         return any(map(_foreign_term, tree.operands))
     factors = [operand for operand in tree.operands if not _is_mark(operand)]
+    # Two factors or more: an amount times a rate, which converts. One beside marks is the bare amount.
     return len(factors) == 1 and (len(factors) < len(tree.operands) or _foreign_term(factors[0]))
 
 
@@ -246,18 +255,19 @@ def _times_hundred(tree: Expression) -> bool:
     )
 
 
-def _hundredth(found: re.Match[str]) -> str:
+def _hundredth(percentage: re.Match[str]) -> str:
     try:
-        number = format_exact(read_numeral(f"{found[1]}%").value)
+        number = format_exact(read_numeral(f"{percentage[1]}%").value)
     except ValueRefused:
-        return found[0]
-    return f"{number} *" if found[2] else number
+        return percentage[0]
+    return f"{number} *" if percentage[2] else number
 
 
 def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value]) -> bool:
     found, inner = normal_form(written, values), _unrounded(tree)
     if found == normal_form(tree, values) or (inner is not tree and found == normal_form(inner, values)):
         return True
+    # A percentage of 15% may be worked out as 15 / 100.
     if found == normal_form(inner, values, in_hundredths=True):
         return True
     try:
@@ -286,6 +296,7 @@ def _true_link(link: str, tree: Expression, target: _Target, *, cut: bool = Fals
     if cut and type(tree) is Number:
         before = target.value if target.rounding is None else target.rounding[0]
         places = len(link.partition(".")[2].strip())
+        # An exact value has no further digits: 0.5... is not 0.5.
         return not isinstance(before, bool | str) and round_exact(before, places, "down") == tree.value != before
     if _equals(tree, target.values, target.value):
         return True
@@ -302,5 +313,6 @@ def _true_link(link: str, tree: Expression, target: _Target, *, cut: bool = Fals
     if type(tree) is not Number or digits is None:
         return False
     written = len(digits[1] or "")
+    # On the way people round as they are used to, whatever mode the step declares for its result.
     modes: tuple[Rounding, ...] = (mode, "half_up", "half_even", "down")
     return written >= places and any(round_exact(before, written, each) == tree.value for each in modes)

@@ -1,4 +1,4 @@
-"""What the checks that stepguard brings have in common.
+"""The base of the checks that come with stepguard.
 
 Each is a frozen value: configured once, compared by its configuration, shared between threads. It knows which
 variables it reads and whether it fits a step, so that a mistake shows when a procedure is made and not in the middle
@@ -41,7 +41,7 @@ class BuiltCheck(ABC):
 
     __slots__ = ()
     name: ClassVar[str]
-    """What its verdicts are called."""
+    """The name of its verdicts."""
 
     @property
     def reads(self) -> tuple[str, ...]:
@@ -65,6 +65,7 @@ class BuiltCheck(ABC):
 
     def __call__(self, step: Step, values: Mapping[str, Value], claim: Claim, /) -> Verdict:
         reason = self.misfit(step)
+        # A step refuses a check that does not fit; this catches one that is called directly.
         return self._judge(step, values, claim) if reason is None else self._undecided(reason, retry=False)
 
     @abstractmethod
@@ -84,7 +85,7 @@ class BuiltCheck(ABC):
 
 
 class DocumentCheck(BuiltCheck):
-    """A check that reads a document, and nothing else but what its step reads."""
+    """A check that compares a claim with a document that its step reads."""
 
     __slots__ = ()
     document: str
@@ -105,7 +106,7 @@ class DocumentCheck(BuiltCheck):
 
 
 def check_document(document: object) -> None:
-    """Refuse what cannot name the variable that holds a document. Raises ConfigError: it is no name."""
+    """Raise ConfigError unless `document` can be the name of a variable."""
     if not isinstance(document, str) or not document.isidentifier():
         raise ConfigError(f"document is the name of a variable, not {document!r:.60}", option="document")
 
@@ -120,6 +121,7 @@ def read_number_option(value: object, option: str) -> tuple[Exact, bool]:
     if isinstance(value, int | Fraction) and not isinstance(value, bool):
         return exact(Fraction(value)), False
     if isinstance(value, float | Decimal):
+        # repr: the shortest decimal that is this float. 0.1 means a tenth, not the binary fraction next to it.
         text = repr(float(value)) if isinstance(value, float) else str(value)
     elif isinstance(value, str):
         text = value

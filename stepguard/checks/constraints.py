@@ -55,6 +55,7 @@ from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
+# Quotes, Markdown and a full stop around a name let one through that was there already.
 _AROUND: Final = " \t\r\n\"'`*_."
 
 
@@ -100,6 +101,7 @@ class Range(BuiltCheck):
         if len({percent for _, percent in read.values()}) > 1:
             raise ConfigError("all bounds of a range are percentages, or none is", option=next(iter(read)))
         low, high = read.get("least", read.get("above")), read.get("most", read.get("below"))
+        # Equal bounds leave one number only where both of them belong to the range.
         open_end = "above" in read or "below" in read
         if low is not None and high is not None and (low[0] > high[0] or (open_end and low[0] == high[0])):
             raise ConfigError("no number lies between these bounds", option="most" if "most" in read else "below")
@@ -178,6 +180,7 @@ class Holds(BuiltCheck):
             verdict = self._one(tree, step.id, values)
             if verdict is not None and verdict.outcome == "fail":
                 return verdict
+            # Go on: a later relation may still refute the claim, and a failure says more than an undecided one.
             undecided = undecided or verdict
         proved = any(_determines(tree, step.id) for tree in self.relations)
         return undecided or self._pass(strength="proved" if proved else "constrained")
@@ -190,6 +193,7 @@ class Holds(BuiltCheck):
                 return None
             sides = [shorten(show_value(_value_of(side, values))) for side in (tree.left, tree.right)]
         except EvaluationError as error:
+            # Asked first: where no claim gives the relation a value, asking again would only cost money.
             cause = _undefined_anyway(tree, own, values)
             if cause is not None:
                 return self._undecided(f"{shown}: {cause}", retry=False)
@@ -315,6 +319,7 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
             raise ConfigError(
                 f"{relation!r} compares a comparison: give each as a relation of its own", option="relations"
             )
+        # `x == x` would pass every claim, and as a proof.
         if tree.left == tree.right:
             raise ConfigError(f"{format_expression(tree)!r} says nothing: both sides are the same", option="relations")
         compares.append(tree)
@@ -326,6 +331,7 @@ def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ..
 def _parsed(text: str) -> Expression:
     """A relation of the arithmetic core, or of the language of procedures: with fields, sums of lists, dates."""
     try:
+        # 1.000 may be a thousand or one.
         check_grouping(text)
         return parse_expression(text)
     except ExpressionError as error:
@@ -357,6 +363,7 @@ def _mentions(tree: Expression, own: str) -> bool:
 
 def _determines(tree: Compare, own: str) -> bool:
     """Whether at most one value of `own` makes an equation true: it is a single term of one side."""
+    # On both sides (x == 2 * x - 4) the value may cancel, and any claim would do.
     if tree.operator != "==" or _mentions(tree.left, own) == _mentions(tree.right, own):
         return False
     side = tree.left if _mentions(tree.left, own) else tree.right
@@ -369,6 +376,7 @@ def _determines(tree: Compare, own: str) -> bool:
                 return False
             side = within[0]
         else:
+            # A product is no single term: 0 * x == 0 holds for every x.
             return type(side) is Name
 
 

@@ -141,6 +141,7 @@ class DateHolds(BuiltCheck):
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         try:
+            # The claim is read by itself first: what is no date is its fault, even where another date is missing.
             date_in(values[step.id], step.id, self.order)
         except NoDate as error:
             return self._fail(str(error), "malformed")
@@ -157,12 +158,14 @@ class DateHolds(BuiltCheck):
                     undecided = self._undecided(str(error), retry=retry)
                     break
             if len(sides) < 2:
+                # A later relation may still fail.
                 continue
             if not COMPARISONS[operator](*sides):
                 shown = f"{sides[0].isoformat()} and {sides[1].isoformat()}"
                 return self._fail(f"{left} {operator} {right} does not hold: {shown}")
             owns = [step.id in side.reads for side in (left, right)]
             plain = [side == DateExpression(step.id, ()) for side in (left, right)]
+            # Only where the step's date stands alone: day == due - 1 month is true of several dates due.
             proved = proved or (operator == "==" and sum(owns) == 1 and any(plain))
         return undecided or self._pass(strength="proved" if proved else "constrained")
 
@@ -206,6 +209,7 @@ class DaysBetween(BuiltCheck):
         check_order(order)
         check_flag(inclusive, "inclusive")
         check_flag(working, "working")
+        # Frozen: __init__ may set its own fields only this way.
         put = object.__setattr__
         put(self, "first", parse_date_expression(first))
         put(self, "last", parse_date_expression(last))
@@ -245,6 +249,7 @@ class DaysBetween(BuiltCheck):
                 found -= first.weekday() < 5 and first not in self.holidays
         else:
             found = (last - first).days + self.inclusive
+        # 500% reads as 5: equal to the number of days, but no number of days.
         if (written := unit_claimed(claim)) is not None:
             return self._fail(f"a number of days was expected, found {written}", "malformed")
         if to_exact(values[step.id]) == found:

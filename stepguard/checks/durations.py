@@ -100,6 +100,7 @@ class DurationIs(BuiltCheck):
         if claimed == total:
             return self._pass(strength="proved")
         difference = f"{format_exact(exact(total))} s are right, not {shorten(format_exact(exact(claimed)))} s"
+        # A tolerance above a tenth of the value would accept what is simply wrong.
         if self.within is not None and abs(claimed - total) <= min(self.within, abs(total) / 10):
             return self._pass(f"within {format_exact(self.within)} s: {difference}", strength="proved")
         return self._fail(difference)

@@ -1,4 +1,4 @@
-"""Judging claims: every check that a step has is asked, and together they say what stands behind the value."""
+"""Judge claims: run every check of a step, and combine the verdicts into what stands behind the value."""
 
 from __future__ import annotations
 
@@ -31,8 +31,9 @@ class Judgement:
     def verdict(self) -> Verdict | None:
         """The one that decides: the first failure, else the first undecided, else a pass; None: no check applies.
 
-        That the value is wrong goes before that the working is: whoever is asked again might give it another one.
+        A wrong value goes before unfaithful working: told of the working alone, a model might just write another one.
         """
+        # The usual case, asked several times for every claim: one verdict decides by itself.
         if len(self.verdicts) == 1 and self.verdicts[0].outcome in ("pass", "fail", "undecided"):
             return self.verdicts[0]
         best: Verdict | None = None
@@ -58,7 +59,7 @@ class Judgement:
 
 
 def find_hopeless(step: Step, values: Mapping[str, Value]) -> Verdict | None:
-    """The verdict on every claim about a step where none can be accepted, from the values alone; None where one can.
+    """Find, from the values alone, the verdict on any claim about a step that no claim can fulfil; None where one can.
 
     The step has no exact value, or a precondition of it (`Requires`) does not hold.
     """
@@ -137,12 +138,13 @@ _Due = tuple[Check, "Step", Mapping[str, Value], Claim]
 def _judge(
     steps: Sequence[Step], claims: Sequence[Claim], values: Mapping[str, Value], beyond_failure: bool, independent: bool
 ) -> Generator[_Due, Verdict, tuple[Judgement, ...]]:
-    """Yields every check of the user's that is due, takes in its verdict, and returns the judgements."""
+    """Yield every user's check that is due, receive its verdict, and return the judgements."""
     state = dict(values)
     judged: list[Judgement] = []
     open_steps: set[str] = set()  # not accepted, or resting on such
     for step, claim in zip(steps, claims, strict=True):
         if not open_steps.isdisjoint(step.reads):
+            # Passed on, so that what rests on this one is not judged either.
             open_steps.add(step.id)
             judged.append(Judgement(claim, None, ()))
             continue
@@ -167,9 +169,11 @@ def _judge_one(step: Step, values: Mapping[str, Value], claim: Claim) -> Generat
         return Judgement(claim, None, (undefined or Verdict("fail", "type", "malformed", str(error)),))
     verdicts: list[Verdict] = []
     if step.expression is not None:
+        # Before the other checks: the first failure is the one that is reported.
         verdicts.append(check_arithmetic(step, values, claim, value))
     for check in step.checks:
         if step.origin is not None and not isinstance(check, Evaluates):
+            # Users' checks were written for the step of the procedure, not for the run's copy with another id.
             written = step.origin.step
             read = MappingProxyType({**_as_written(step, values), written.id: value})
             verdicts.append((yield check, written, read, replace(claim, step=written.id)))

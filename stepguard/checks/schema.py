@@ -46,6 +46,7 @@ _MAPS: Final = frozenset({"properties", "$defs", "definitions", "dependentSchema
 """Keywords whose values are schemas by name."""
 _DATA: Final = frozenset({"enum", "const", "default", "examples", "dependentRequired"})
 """Keywords whose values are no schemas."""
+# The shapes in which tools report failure: a schema that they satisfy supports no claim.
 _PROBES: Final = tuple(
     json.dumps(each)
     for failure in FAILURES
@@ -84,6 +85,7 @@ class Schema(BuiltCheck):
             model = schema
         elif isinstance(schema, Mapping):
             try:
+                # As text: it can be hashed and cached, and a caller who changes the mapping later changes nothing here.
                 document = json.dumps(dict(schema), sort_keys=True, allow_nan=False, default=_number)
             except (TypeError, ValueError, RecursionError) as error:
                 raise ConfigError(f"a schema is plain JSON data: {error}", option="schema") from None
@@ -127,6 +129,7 @@ class Schema(BuiltCheck):
         """What is wrong with a text, None if nothing is."""
         if len(text) > MAX_TEXT:
             return f"{len(text)} characters, at most {MAX_TEXT} are looked at"
+        # Neither pydantic nor the pattern engine reads such text.
         if not encodable(text):
             return "half of a character (a lone surrogate)"
         try:
@@ -177,13 +180,13 @@ def _exactly(decoded: object, depth: int = 0) -> object:
 def _against_model(model: type[BaseModel], text: str, plain: object) -> str | None:
     from pydantic import ValidationError
 
-    for leave in _leaves(plain):
+    for leaf in _leaves(plain):
         # A float would take such a number for infinity, and 1.00000000000000000001 for 1.
-        if not isinstance(leave, int | Fraction):
+        if not isinstance(leaf, int | Fraction):
             continue
-        if abs(Fraction(leave)) >= _FLOAT_LIMIT:
+        if abs(Fraction(leaf)) >= _FLOAT_LIMIT:
             return "a number is too large"
-        if isinstance(leave, Fraction) and Fraction(repr(float(leave))) != leave:
+        if isinstance(leaf, Fraction) and Fraction(repr(float(leaf))) != leaf:
             return "a number has more digits than a float holds"
     try:
         model.model_validate_json(text, strict=True)
@@ -208,7 +211,9 @@ def _leaves(plain: object) -> Iterator[object]:
 def _against_schema(validator: Any, plain: object) -> str | None:
     unresolvable = import_module("referencing.exceptions").Unresolvable
     try:
+        # The first is enough; listing all of them takes time that the document decides.
         error = next(validator.iter_errors(plain), None)
+    # A schema may refer to itself without end.
     except (RecursionError, unresolvable) as cause:
         raise _Unresolved(f"the schema cannot be applied: {type(cause).__name__}") from None
     if error is None:
@@ -237,6 +242,7 @@ def _validator(document: str) -> Any:
     except jsonschema.exceptions.SchemaError as error:
         place = ".".join(map(str, error.absolute_path)) or "the schema"
         raise ConfigError(f"no JSON Schema: {place}: {error.message}", option="schema") from None
+    # Only what the installed extras can check: jsonschema passes an unknown format in silence.
     formats = _formats(draft)
     # An empty registry: no reference is ever fetched.
     registry = referencing.Registry()
@@ -249,6 +255,7 @@ def _validator(document: str) -> Any:
             resolver.lookup(node.get("$ref", "#"))
         except referencing.exceptions.Unresolvable:
             raise ConfigError(f"the schema refers to {node['$ref']!r}, which is not in it", option="schema") from None
+    # jsonschema matches patterns with `re`, which can hang.
     ours = {"pattern": _pattern, "uniqueItems": _unique, "multipleOf": _multiple}
     try:
         exact_schema = _exactly(decode(document))
@@ -277,6 +284,7 @@ def _require_checked(node: Mapping[str, Any], formats: frozenset[str], draft: An
     unknown = [key for key in node if key not in draft.VALIDATORS and key not in _SILENT]
     if unknown:
         raise ConfigError(f"the schema has the unknown keyword {unknown[0]!r}, which checks nothing", option="schema")
+    # Before draft 2019-09 everything beside $ref is skipped in silence, and so is minContains.
     older = "dependentSchemas" not in draft.VALIDATORS
     beside = [key for key in node if older and "$ref" in node and key not in _SILENT and key != "$ref"]
     if beside:
@@ -321,6 +329,7 @@ def _schemas(root: object) -> Iterator[Mapping[str, Any]]:
             continue
         yield node
         for key, each in node.items():
+            # An example may look like a schema without being one.
             if key in _DATA:
                 continue
             if key in _MAPS and isinstance(each, dict):
@@ -347,11 +356,12 @@ def _multiple(validator: Any, divisor: Any, instance: Any, _: object) -> Iterato
 
 
 def _key(plain: object) -> object:
-    """What is equal for equal JSON values only."""
+    """A key that is equal for equal JSON values only."""
     if isinstance(plain, dict):
         return "object", frozenset((key, _key(each)) for key, each in plain.items())
     if isinstance(plain, list):
         return "array", tuple(map(_key, plain))
+    # True == 1 in Python, but not in JSON.
     return type(plain) is bool, plain
 
 

@@ -85,7 +85,7 @@ def unless_text(step: Step) -> str | None:
 
 
 class _TextCheck(BuiltCheck):
-    """What checks of one text share."""
+    """The base of checks of one text."""
 
     __slots__ = ()
 
@@ -213,6 +213,7 @@ class Forbidden(_TextCheck):
             if not isinstance(each, str) or not any(char.isalnum() for char in each) or len(each) > _MAX_PATTERN // 4:
                 raise ConfigError(f"{each!r:.60} is no word: give other characters as a pattern", option="words")
         for each in held:
+            # A pattern that matches nothing at all matches everywhere, so every text would fail.
             if compile_pattern(each)(""):
                 raise ConfigError(f"the pattern {each!r:.60} matches every text", option="patterns")
         object.__setattr__(self, "words", words)
@@ -230,6 +231,7 @@ class Forbidden(_TextCheck):
                 return self._fail(f"the forbidden {shorten(word)!r} is in it")
         for pattern in self.patterns:
             # The engine refuses half characters, and what it cannot read is not free of anything.
+            # Zero-width characters between letters hide a word from a pattern, not from a reader.
             seen = without_unseen(text)
             if any(map(compile_pattern(pattern), (text, seen))) or not compile_pattern("")(text):
                 return self._fail(f"the forbidden pattern {shorten(pattern)!r} matches")

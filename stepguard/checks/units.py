@@ -42,13 +42,13 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 UnitlessRule = Literal["refuse", "assume"]
-"""What a number without a unit is: refused, or taken to be in the expected unit."""
+"""How a number without a unit is treated: refused, or taken to be in the expected unit."""
 
 _VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class _Measure(BuiltCheck):
-    """What checks of one quantity share."""
+    """The base of checks of one quantity."""
 
     __slots__ = ()
     converts: bool
@@ -69,6 +69,7 @@ class _Measure(BuiltCheck):
                 return self._fail(f"a number of {show_unit(unit)} was expected, found {written}", "malformed")
             number = cast(Exact, to_exact(claimed))
             try:
+                # 120/80 is a blood pressure in mmHg, and not the number 1.5.
                 check_pair(claim.value, number, unit)
             except ValueRefused as error:
                 return self._fail(str(error), "malformed")
@@ -82,6 +83,8 @@ class _Measure(BuiltCheck):
                 return amount.value
             return self._fail(f"no unit, where {show_unit(unit)} was expected", "malformed")
         try:
+            # Converted even where it will be refused: a wrong dimension is a wrong value, another unit only its
+            # notation.
             value = convert(amount.value, amount.unit, unit)
         except ValueRefused as error:
             return self._fail(f"{shorten(str(amount))}: {error.reason}")
@@ -139,6 +142,7 @@ class Quantity(_Measure):
             found = parse_expression(expected)
             if isinstance(found, Compare):
                 raise ConfigError(f"{expected!r} is a comparison and no number", option="expected")
+        # Before it is read as a quantity: "km" alone would be a unit without a number.
         elif _VARIABLE.fullmatch(expected.strip()):
             found = expected.strip()
         else:

@@ -52,7 +52,7 @@ class Patience:
 
 
 def run_check(check: Check, step: Step, values: Mapping[str, Value], claim: Claim, patience: Patience) -> Verdict:
-    """What a check says. Where it raises, returns something else or takes too long it did not decide.
+    """Call a check. Where it raises, returns something else or takes too long, it did not decide.
 
     Only what asks the run itself to end passes through: an interrupt, or a cancellation of its task.
 
@@ -82,6 +82,7 @@ async def arun_check(
     seconds = patience.left()
     try:
         found: object
+        # An async check is called here and not in a thread: what it awaits may belong to this loop.
         if inspect.iscoroutinefunction(check) or inspect.iscoroutinefunction(getattr(check, "__call__", None)):  # noqa: B004
             found = check(step, values, claim)
         else:
@@ -98,12 +99,12 @@ async def arun_check(
 
 
 def _stops(error: BaseException) -> bool:
-    """Whether an error asks the run to end; `SystemExit` does not: it is the check's, as of a command line it calls."""
+    """Whether an error must end the run; not `SystemExit`, which may come from a command line that the check calls."""
     return not isinstance(error, Exception | SystemExit) and not gave_up(error)
 
 
 def _settle(found: Awaitable[object], seconds: float | None) -> object:
-    """What an async check says, in an event loop of its own."""
+    """Await an async check in an event loop of its own."""
     import asyncio
 
     def run() -> object:
@@ -113,6 +114,7 @@ def _settle(found: Awaitable[object], seconds: float | None) -> object:
         asyncio.get_running_loop()
     except RuntimeError:
         return run()
+    # The limit is kept inside, by `awaited`; this one only has to wait for it.
     return within(threading.TIMEOUT_MAX, run, name=_THREAD)  # one loop cannot run inside another
 
 
@@ -139,6 +141,7 @@ def _raised(check: Check, error: BaseException) -> Verdict:
     import traceback  # it also knows what to say of an error whose own text fails
 
     reason = "".join(traceback.format_exception_only(error)).strip()
+    # Errors of foreign code may quote a key, which must not get into a log.
     return Verdict("undecided", _name(check), "undecided", shorten(redact(reason[:10_000]), 500))
 
 

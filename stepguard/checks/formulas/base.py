@@ -1,4 +1,4 @@
-"""What symbolic checks have in common: their options, and how they read what they compare.
+"""The base of symbolic checks: their options, and how they read what they compare.
 
 In the text of a check, and in what a reply claims, a name among the variables that the step reads stands for that
 variable's value: a number, or text that holds a formula. Every other name is a symbol.
@@ -35,12 +35,12 @@ _MAX_SECONDS: Final = 600
 
 
 class Unusable(Exception):
-    """What the claim is compared with cannot be used; the claim is not to blame."""
+    """The expected formula cannot be used; the claim is not to blame."""
 
 
 @dataclass(frozen=True, slots=True)
 class FormulaQuestion:
-    """What a check is asked: the values that the step reads, and the text that is claimed."""
+    """One call of a check: the values that the step reads, and the text that is claimed."""
 
     step: str
     values: Mapping[str, Value]
@@ -58,6 +58,7 @@ class FormulaQuestion:
             Unusable: it cannot be read, or something in it has no value that can be used.
         """
         name = text.strip()
+        # A text that is just a variable may hold a whole relation; inside a formula only a formula will do.
         if name in self.values and name not in self.bound:
             return self._number_filled(self.value(name))
         try:
@@ -74,7 +75,7 @@ class FormulaQuestion:
         return found
 
     def value(self, name: str) -> Relation | Formula:
-        """What a variable that the step reads stands for.
+        """The formula or number that a variable of the step stands for.
 
         Raises:
             Unusable: its value is no number and holds no formula.
@@ -149,6 +150,7 @@ class FormulaQuestion:
         """
         body = unwrap(self.claimed)
         left, sign, right = body.partition("=")
+        # An unknown of the check is no label: "x = 2" claims something of x.
         known = {"".join(label.split()) for label in (self.step, *labels)} - self.bound
         return right if sign and "".join(left.split()) in known else body
 
@@ -176,7 +178,7 @@ class SymbolicCheck(BuiltCheck):
     seconds: float = 5.0
 
     def _check_options(self, *texts: str, bound: Iterable[str] = ()) -> None:
-        """Check the options, and take up names that texts consist of."""
+        """Check the options, and add texts that are nothing but a name to `reads`."""
         for option in ("reads", "symbols"):
             check_names(names := getattr(self, option), option)
             for name in names:
@@ -220,9 +222,11 @@ class SymbolicCheck(BuiltCheck):
         claimed = to_exact(values[step.id])
         assert not isinstance(claimed, bool)
         text = claimed if isinstance(claimed, str) else format_exact(claimed)
+        # "\frac" in JSON without its second backslash is a form feed and "rac": such a rest must not be read as a name.
         if (lost := LATEX_LOST.search(text)) is not None:
             return self._verdict("fail", f"bad escaping: {lost[0]!r} may be left of a LaTeX command", kind="malformed")
         decider = Decider(dict(cast("tuple[tuple[str, Assumption], ...]", self.assume)), self.seconds)
+        # A variable called `e` or `pi` is the variable; one called `sin` stays the function.
         declared = self._declared() | (frozenset(read) - FUNCTIONS - MATRIX_FUNCTIONS)
         question = FormulaQuestion(step.id, read, text, declared, self._bound(), decider)
         try:
@@ -231,6 +235,7 @@ class SymbolicCheck(BuiltCheck):
             return self._verdict("fail", str(error), kind="malformed")
         except Unusable as error:
             return self._verdict("undecided", str(error), retry=False)
+        # Other than an unusable expectation, this may be up to the claim: it is asked again.
         except EvaluationError as error:
             return self._verdict("undecided", str(error))
         except RecursionError:

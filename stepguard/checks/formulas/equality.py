@@ -85,7 +85,9 @@ class Equivalent(SymbolicCheck):
         sides: tuple[Formula, ...] = (found,) if not isinstance(found, Relation) else found.sides
         if isinstance(found, Relation) and set(found.operators) != {"="}:
             raise ExpressionError("a formula was expected, not a relation", text=question.claimed, position=0)
+        # Every side: a right last side does not mend a false equation on the way to it.
         for side in sides:
+            # Only the last side has to be in the form; the others are the way there.
             finding = question.decider.equal(wanted, question.numbered(side))
             if not finding.yes:
                 return self._verdict_of(finding)
@@ -219,6 +221,7 @@ class Integral(SymbolicCheck):
         if not self._defined(question, tree, claim):
             return self._verdict("undecided", "the claim was not seen to have a value anywhere")
         constants = symbols_in(claim) - symbols_in(tree) - {x}
+        # "x^2/2 + Cx": read as one symbol, it would be a constant and pass; the writer may mean C*x.
         if glued := next(
             (name for name in sorted(constants) if len(name) == len(x) + 1 and x in (name[1:], name[:-1])), None
         ):
@@ -230,6 +233,7 @@ class Integral(SymbolicCheck):
     @staticmethod
     def _adds(question: FormulaQuestion, claim: Formula, names: frozenset[str]) -> bool:
         """Whether one of the symbols makes a difference to the claim."""
+        # A symbol that cancels (C - C) adds no constant.
         shifted = ((name, replace_names(claim, {name: difference(Name(name), Name("_other"))})) for name in names)
         return any(question.decider.equal(claim, other).answer == "no" for _, other in shifted)
 

@@ -67,6 +67,7 @@ class SameMatrix(SymbolicCheck):
                 parse_matrix(self.matrix, declared=self._declared())
             elif not is_variable(self.matrix, self.symbols):
                 tree = parse_formula(self.matrix, declared=self._declared(), matrices=True)
+                # Without values every name is a symbol, and "A*B" would be compared as a product of two letters.
                 if not symbols_in(tree) & set(self.reads):
                     raise ConfigError("list the variables that hold matrices in reads", option="reads")
         except ExpressionError as error:
@@ -88,6 +89,7 @@ class SameMatrix(SymbolicCheck):
                 finding = question.decider.equal(one, question.numbered(other))
                 if finding.answer == "no":
                     return self._verdict("fail", f"row {row}, column {column}: {finding.reason}")
+                # Go on: a later entry may still be wrong, and that decides.
                 if finding.answer == "open" and undecided is None:
                     undecided = self._verdict("undecided", f"row {row}, column {column}: {finding.reason}")
         return undecided or self._verdict("pass")
@@ -168,6 +170,7 @@ class _Algebra:
             if isinstance(power, tuple):
                 raise Unusable("a matrix is no exponent")
             return PowerOf(base, power)
+        # A^T is the transpose; T is read as a name before the parser knows that A is a matrix.
         if exponent == Name("T"):
             return _transposed(base)
         whole = exponent.value if isinstance(exponent, Number) else None
@@ -266,6 +269,7 @@ def _inverted(matrix: Matrix) -> Matrix:
     for row in range(size):
         entries = []
         for column in range(size):
+            # Row and column are exchanged: the inverse holds the transposed cofactors.
             cofactor = _determinant(_minor(matrix, column, row))
             entries.append(quotient(negative(cofactor) if (row + column) % 2 else cofactor, determinant))
         rows.append(tuple(entries))

@@ -52,6 +52,7 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
     """
     bounds: list[Formula] = []
     for condition in (each for alternative in region.alternatives for each in alternative):
+        # Equal formulas share a bound; equal numbers in different notation meet when they are placed.
         bound = question.numbered(condition.bound)
         if symbols_in(bound):
             return Deduction("no", f"the bound {shorten(format_formula(bound), 60)} is no number")
@@ -73,6 +74,7 @@ def compare_region(charts: Sequence[tuple[str, SignChart]], region: Region, ques
             for alternative in region.alternatives
         )
 
+    # Between two cuts nothing changes, so one number of each stretch stands for all of it.
     for place, at in zip(range(len(placed) + 1), _between(placed), strict=True):
         holds = all(chart.holds(operator, exact(at)) for operator, chart in charts)
         if holds != claimed(place - 0.5):
@@ -96,6 +98,7 @@ def _cut_text(cut: _Boundary) -> str:
     """The number that a cut is, exactly where it is a simple fraction."""
     root = None if cut.root is None else cut.root.narrowed(_NARROW)
     low, high = (cut.low, cut.high) if root is None else (root.low, root.high)
+    # A simple fraction within the interval is only shown where it is the root itself.
     near = (low + high) / 2
     simple = near.limit_denominator(999)
     if low <= simple <= high and root is not None and sign_of(root.polynomial, simple) == 0:
@@ -149,6 +152,7 @@ def _placed(
             return found
         merged = found
     for _ in range(_MAX_HALVINGS):
+        # By the middles, since intervals may overlap before they are narrowed.
         merged.sort(key=cmp_to_key(lambda one, other: -1 if one.low + one.high < other.low + other.high else 1))
         close = {index for index in range(len(merged) - 1) if merged[index].high >= merged[index + 1].low}
         if not close:

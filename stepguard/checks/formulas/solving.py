@@ -106,6 +106,7 @@ class Solves(SymbolicCheck):
             finding = question.decider.equal(one, other, same_domain=not symbols_in(value))
             if not finding.yes:
                 return finding
+        # Written twice, one solution would make up for a missing one when they are counted.
         finding = _distinct(question, claimed.values)
         if not finding.yes:
             return finding
@@ -113,6 +114,7 @@ class Solves(SymbolicCheck):
             finding = _ascending(claimed.values)
             if not finding.yes:
                 return finding
+        # "No solution" is a claim about all of them, so it is counted even then.
         if not self.all and claimed.values:
             return Deduction("yes")
         return self._complete(question, left, right, claimed.values, chart)
@@ -133,6 +135,7 @@ class Solves(SymbolicCheck):
             except TooBig:
                 return Deduction("open", "the solutions take too much to count")
             return _counted(count, len(values))
+        # With parameters sympy's set depends on cases; a polynomial has at most as many solutions as its degree.
         if symbols_in(left, right) - {self.variable}:
             return self._as_many_as_its_degree(left, right, len(values))
         tree = difference(left, right)
@@ -143,6 +146,7 @@ class Solves(SymbolicCheck):
         found = answer.get("count")
         if not isinstance(found, int):
             return Deduction("open", "the solutions could not be counted")
+        # sympy's set is sometimes too small: the claim passes only where a scan finds nothing more.
         missed = missed_solution(tree, self.variable, values)
         if missed is not None:
             return Deduction("open", f"there seems to be another solution near {missed:.6g}")
@@ -158,6 +162,7 @@ class Solves(SymbolicCheck):
         if not form.plain:
             return Deduction("open", "the solutions could not be counted")
         degree = max((dict(key).get(self.variable, 0) for key in form.over), default=0)
+        # Distinct, and proved one by one: there can be no further ones.
         if count and count == degree:
             return Deduction("yes")
         return Deduction("open", f"{count} solutions of an equation of degree {degree}")
@@ -245,6 +250,7 @@ class SolvesSystem(SymbolicCheck):
             except (TooBig, ZeroDivisionError):
                 return None
             keys = [((name, 1),) for name in self.variables]
+            # Divisors and holes are left out too: a solution of the numerators might not be one of the equations.
             if set(form.over) - {(), *keys} or form.under.keys() != {()} or form.holes.keys() != {()}:
                 return None
             rows.append([form.over.get(key, 0) for key in [*keys, ()]])
@@ -343,6 +349,7 @@ def _counted(count: int, claimed: int) -> Deduction:
         return Deduction("yes")
     if count > claimed:
         return Deduction("no", f"{claimed} of {count} solutions")
+    # More solutions proved than there are contradicts itself, so nothing is concluded.
     return Deduction("open", f"{claimed} solutions were proved, {count} counted")
 
 
