@@ -1,7 +1,7 @@
-"""Which rows of a batch are done, durably: the file of results, and beside it what it takes to go on with it.
+"""Keeps durably which rows of a batch are done: the file of results, and beside it what resuming needs.
 
 A result is first appended to its file and then noted in the ledger, with where it ends and a checksum of all before it.
-A kill between the two leaves one record too many, or a torn one, which is cut off when the batch is gone on with; its
+A kill between the two leaves one record too many, or a torn one, which is cut off when the batch is resumed; its
 run is then done again from the replies that were kept. So every row stands once in the file, whenever the kill came.
 """
 
@@ -33,7 +33,7 @@ def ledger_path(out: Path) -> Path:
 
 
 def check_start(out: Path, *, resume: bool) -> None:
-    """Refuse to write over results, and to go on with those of nobody knows what.
+    """Refuse to overwrite results, and to resume any without the ledger that says what they are.
 
     Raises ConfigError: there are results and `resume` is not set, or no ledger is beside them.
     """
@@ -49,7 +49,7 @@ def check_start(out: Path, *, resume: bool) -> None:
 
 
 class BatchLedger:
-    """The results that are there, and where the next one goes; of failed ones it forgets that they were there.
+    """The results that are there, and where the next one goes; failed ones are dropped, to be tried again.
 
     Args:
         out: the file of results.
@@ -71,6 +71,7 @@ class BatchLedger:
             for table in _TABLES:
                 self._connection.execute(table)
             self._connection.execute("pragma journal_mode = wal")
+            # A kill loses no commit in this mode; a power cut may, and `_check` refuses what no longer fits.
             self._connection.execute("pragma synchronous = normal")
             self._agree(about)
             self._finish_swap()
@@ -103,8 +104,9 @@ class BatchLedger:
         return None if row is None else str(row[0])
 
     def add(self, number: int, digest: str, status: str, strength: str, record: bytes) -> None:
-        """Append a result; it is durable when this returns."""
+        """Append a result; a kill cannot lose it once this has returned."""
         written = 0
+        # The file is unbuffered, and may take a part of what it is given.
         while written < len(record):
             written += self._file.write(record[written:])
         start, self._end = self._end, self._end + len(record)
@@ -215,6 +217,7 @@ class BatchLedger:
                 self._connection.execute("update rows set start = ?, finish = ? where number = ?", place)
                 self._crc = zlib.crc32(record, self._crc)
                 new.write(record)
+            # Before the commit, from which on the new file is the one that counts.
             new.flush()
             self._end = new.tell()
             self._set(end=self._end, crc=self._crc, swap=1)
@@ -223,9 +226,10 @@ class BatchLedger:
         self._file = self._open()
 
     def _finish_swap(self) -> None:
-        """Put the file without failed rows in the place of the old one; a kill may have come before."""
+        """Put the file without failed rows in the place of the old one, also after a kill."""
         if self.fact("swap") != "1":
             return
+        # A kill may also have come between the replacement and the note.
         if self._new.exists():
             self._new.replace(self._out)
         self.note(swap=0)

@@ -96,7 +96,7 @@ class _RowMapper:
         self, setup: WorkerSetup, *, key: str, run_id: str | None, ignore: Collection[str], concurrency: int
     ) -> None:
         guard, procedure = setup()
-        self._inputs: Final = frozenset(each.name for each in procedure.inputs)
+        self._inputs: Final = frozenset(declared.name for declared in procedure.inputs)
         self._key: Final = key
         self._ignored: Final = frozenset(ignore) - {key}
         self._run: Final = partial(guard.map, procedure, key=key, run_id=run_id, concurrency=concurrency)
@@ -109,7 +109,7 @@ class _RowMapper:
         arrow: Any = import_module("pyarrow")
         if self._key not in batch.column_names:
             raise ConfigError(f"the dataset has no column {self._key!r}: {', '.join(batch.column_names)}", option="key")
-        records = [flat_record(record_of(each, inputs=self._inputs)) for each in self._run(self._rows(batch))]
+        records = [flat_record(record_of(row, inputs=self._inputs)) for row in self._run(self._rows(batch))]
         kinds = {**dict.fromkeys(_TEXTS, arrow.string()), **dict.fromkeys(_COUNTS, arrow.int64())}
         columns = {name: [_text(record[name]) for record in records] for name in _TEXTS}
         columns |= {name: [record[name] for record in records] for name in (*_COUNTS, "seconds")}

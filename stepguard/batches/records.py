@@ -44,6 +44,7 @@ def record_of(row: RowResult, *, inputs: Collection[str] = (), details: bool = F
 
 
 def _plain_key(key: object) -> object:
+    # A larger number would come back rounded from readers that take it for a float: it stays text.
     if isinstance(key, JsonNumber) and _INTEGER.fullmatch(key) and abs(int(key)) < INEXACT_IN_JSON:
         return int(key)
     if key is None or isinstance(key, bool | str) or (type(key) is int and abs(key) < INEXACT_IN_JSON):

@@ -37,6 +37,7 @@ def read_rows(path: str | Path, *, ignore: Collection[str] = ()) -> Iterator[dic
     if kind not in ROW_FILES:
         raise ConfigError(f"{path}: rows are read from a file that ends in {', '.join(ROW_FILES)}", option="inputs")
     try:
+        # The readers below are generators: without this a missing file would show at the first row only.
         Path(path).open("rb").close()
     except OSError as error:
         raise InputError(f"{path} cannot be read: {error.strerror or error}") from None
@@ -60,13 +61,14 @@ def _without(
     rows: Iterator[dict[str, object] | InputError], ignore: frozenset[str]
 ) -> Iterator[dict[str, object] | InputError]:
     for row in rows:
-        yield row if isinstance(row, InputError) else {k: value for k, value in row.items() if k not in ignore}
+        yield row if isinstance(row, InputError) else {name: cell for name, cell in row.items() if name not in ignore}
 
 
 def _from_lines(path: Path) -> Iterator[dict[str, object] | InputError]:
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if number == 1:
+                # A byte order mark, which some editors and spreadsheets write.
                 line = line.removeprefix(b"\xef\xbb\xbf")
             if line.strip():
                 yield _from_line(line.strip(), f"{path.name}, line {number}")
@@ -109,7 +111,7 @@ def _check_header(header: list[str], path: Path, delimiter: str) -> None:
         raise InputError(f"{path.name}: two columns are called {repeated[0]!r}")
     if "" in header:
         raise InputError(f"{path.name}: column {header.index('') + 1} has no name")
-    others = [each for each in (",", ";", "\t") if each != delimiter and each in header[0]]
+    others = [mark for mark in (",", ";", "\t") if mark != delimiter and mark in header[0]]
     if len(header) == 1 and others:
         raise InputError(f"{path.name}: its columns are separated by {others[0]!r}, not by {delimiter!r}: write it so")
 

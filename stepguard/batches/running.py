@@ -31,11 +31,12 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 _SHAPING: Final = ("segment", "repair", "budget", "fallback", "reply_format", "parallel", "stop_early", "observe")
 """The options whose change would make rows of two kinds."""
 _LONGEST: Final = 80
+"""An option whose text is longer is kept as its hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchSummary:
-    """What came of a batch.
+    """The outcome of a batch.
 
     Attributes:
         rows: how many results there are now, with those of earlier sessions.
@@ -142,7 +143,7 @@ def run_batch(
         before = ledger.rows
         if taken_over is not None:
             taken_over(before)
-        inputs = frozenset(each.name for each in procedure.inputs)
+        inputs = frozenset(declared.name for declared in procedure.inputs)
         name = _run_id(ledger) if options.get("ledger") is not None else None
         results = guard.map(
             procedure,
@@ -160,12 +161,12 @@ def run_batch(
                 ledger.add(row.index, digest, row.status, strength, record)
                 if progress is not None:
                     progress(row)
-        replayed = sum((each.replayed for each in recorded), Usage())
+        replayed = sum((model.replayed for model in recorded), Usage())
         return BatchSummary(ledger.rows, before, ledger.counts(), _spent(recorded), replayed, stopped=left.stopped)
 
 
 def _check_tools(procedure: Procedure, options: Mapping[str, Any]) -> None:
-    tools = sorted(all_operation.name for all_operation in procedure.all_operations.values() if all_operation.tool)
+    tools = sorted(operation.name for operation in procedure.all_operations.values() if operation.tool)
     if tools and options.get("ledger") is None:
         raise ConfigError(
             f"the procedure calls the tool {tools[0]}: give a ledger (ledger='runs.db'), so that no call is made twice",
@@ -186,7 +187,7 @@ class _OpenRows:
     ) -> None:
         self._ledger: Final = ledger
         self._key: Final = key
-        self._names: Final = frozenset(each.name for each in procedure.inputs)
+        self._names: Final = frozenset(declared.name for declared in procedure.inputs)
         self._limit: Final = limit
         self._recorded: Final = recorded
         self.under_way: Final[dict[int, tuple[str, object]]] = {}
@@ -223,7 +224,7 @@ class _OpenRows:
 
 
 def _spent(recorded: Sequence[RecordedBackend]) -> Usage:
-    return sum((each.spent for each in recorded), Usage())
+    return sum((model.spent for model in recorded), Usage())
 
 
 def _recorded(out: Path, model: Backend, place: int) -> RecordedBackend:
@@ -264,6 +265,7 @@ def _digest(row: BatchRow) -> str:
 
 
 def _stable_text(value: object) -> str:
+    # An address in memory is another one in every process; a text that only looks like one is kept as it is.
     return repr(value) if isinstance(value, str) else without_addresses(repr(value))
 
 

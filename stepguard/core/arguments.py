@@ -1,4 +1,4 @@
-"""Arguments: what callers give is checked here, and refused in words that say what was given and what is wanted.
+"""Checks what callers pass, and refuses it in words that say what was given and what is wanted.
 
 Every function returns nothing and raises `ConfigError` with `option`, the argument's name. The message calls the
 argument by `name` where that is given, else by `option`. With `optional` None is taken as well.
@@ -21,7 +21,7 @@ _LONGEST_ID: Final = 200
 def check_count(
     value: object, option: str, *, least: int = 1, most: int | None = None, name: str = "", optional: bool = False
 ) -> None:
-    """A whole number, such as 5; True and 5.0 are none.
+    """Require a whole number, such as 5; True and 5.0 are refused.
 
     Raises ConfigError: it is none, below `least`, or above `most`.
     """
@@ -40,7 +40,7 @@ def check_number(
     what: str = "a number",
     name: str = "",
 ) -> None:
-    """A finite int or float from 0 to `high`, and above 0 where it has to be `positive`.
+    """Require a finite int or float from 0 to `high`; above 0 where it has to be `positive`.
 
     `what` says what it stands for, such as "a probability".
 
@@ -65,7 +65,7 @@ def check_seconds(
     name: str = "",
     optional: bool = False,
 ) -> None:
-    """A finite span of time of 0 or more seconds, and at most `most`; above 0 where it has to be `positive`.
+    """Require a finite span of 0 or more seconds, and at most `most`; above 0 where it has to be `positive`.
 
     Raises ConfigError: it is none.
     """
@@ -77,7 +77,7 @@ def check_seconds(
 
 
 def check_seed(value: object) -> None:
-    """What makes random choices repeatable: a whole number of any sign, or None for a new one each time.
+    """Require a seed: a whole number of any sign, or None for a new one each time.
 
     Raises ConfigError: it is neither.
     """
@@ -86,7 +86,7 @@ def check_seed(value: object) -> None:
 
 
 def check_flag(value: object, option: str) -> None:
-    """True or False; other values that are true or false in Python are most likely meant otherwise.
+    """Require True or False; other values that are true or false in Python are most likely meant otherwise.
 
     Raises ConfigError: it is neither.
     """
@@ -97,7 +97,7 @@ def check_flag(value: object, option: str) -> None:
 def check_one_of(
     value: object, choices: Iterable[object], option: str, *, name: str = "", optional: bool = False
 ) -> None:
-    """One of some words. Raises ConfigError: it is none of them."""
+    """Require one of some words. Raises ConfigError: it is none of them."""
     words = list(choices)
     if (optional and value is None) or value in words:
         return
@@ -116,7 +116,7 @@ def check_text(
     name: str = "",
     optional: bool = False,
 ) -> None:
-    """Text of at most `most` characters; white space alone is none where it has to be `filled`.
+    """Require text of at most `most` characters; white space alone is refused where it has to be `filled`.
 
     `what` describes it, such as "text such as 'gpt-4.1-mini'".
 
@@ -131,15 +131,15 @@ def check_text(
 
 
 def check_names(value: object, option: str, *, what: str = "a list of names", optional: bool = False) -> None:
-    """Several texts, such as a list; one text is none, though Python would take its letters one by one.
+    """Require several texts, such as a list; one text is refused, whose letters Python would take one by one.
 
-    What can be gone through only once is not looked into.
+    An iterator is not looked into: that would use it up.
 
     Raises ConfigError: it is no collection of texts.
     """
     if optional and value is None:
         return
-    texts = not isinstance(value, Collection) or all(isinstance(each, str) for each in value)
+    texts = not isinstance(value, Collection) or all(isinstance(text, str) for text in value)
     if isinstance(value, str) or not isinstance(value, Iterable) or not texts:
         raise _refusal(f"{option} is {what}", value, option, optional=optional)
 
@@ -147,7 +147,7 @@ def check_names(value: object, option: str, *, what: str = "a list of names", op
 def check_mapping(
     value: object, option: str, *, what: str = "a mapping of names to values", optional: bool = False
 ) -> None:
-    """A mapping. What is given in its place may hold a caller's data, so that the message tells its type alone.
+    """Require a mapping. Anything else may hold a caller's data, so that the message gives its type alone.
 
     Raises ConfigError: it is none.
     """
@@ -156,7 +156,7 @@ def check_mapping(
 
 
 def check_callable(value: object, option: str, *, name: str = "", optional: bool = False) -> None:
-    """A function, or what can be called like one. Raises ConfigError: it cannot be called."""
+    """Require a function, or what can be called like one. Raises ConfigError: it cannot be called."""
     if not callable(value) and not (optional and value is None):
         raise _refusal(f"{name or option} is a function", value, option, optional=optional)
 
@@ -164,7 +164,7 @@ def check_callable(value: object, option: str, *, name: str = "", optional: bool
 def check_instance(
     value: object, kind: type | tuple[type, ...], option: str, *, what: str, name: str = "", optional: bool = False
 ) -> None:
-    """An object of a class; `what` describes one, such as "a Budget such as Budget(calls=40)".
+    """Require an object of a class; `what` describes one, such as "a Budget such as Budget(calls=40)".
 
     Raises ConfigError: it is none.
     """
@@ -173,7 +173,7 @@ def check_instance(
 
 
 def check_run_id(value: object, option: str = "run_id") -> None:
-    """A text that can name a run. Raises ConfigError: it cannot."""
+    """Require a text that can name a run. Raises ConfigError: it cannot."""
     if not isinstance(value, str) or not value.strip() or not value.isprintable() or len(value) > _LONGEST_ID:
         raise ConfigError(
             f"{option} is a text of 1 to {_LONGEST_ID} characters on one line, not {value!r:.60}", option=option
@@ -181,13 +181,16 @@ def check_run_id(value: object, option: str = "run_id") -> None:
 
 
 def check_run_ids(value: object) -> None:
-    """Names of runs; one text is refused, of which every character would be one. Raises ConfigError: it is one text."""
+    """Refuse one text in the place of a list of names of runs, which would be a name for every character.
+
+    Raises ConfigError: it is one text.
+    """
     if isinstance(value, str):
         raise ConfigError(f"run_ids is a list of names, not one text ({value!r:.60})", option="run_ids")
 
 
 def _refusal(wanted: str, value: object, option: str, *, optional: bool = False) -> ConfigError:
     shown = repr(value)
-    if len(shown) > 60:  # what is long is seldom told by its beginning
+    if len(shown) > 60:  # the beginning of a long one seldom says what it is
         shown = f"{shown[:50]}... ({type(value).__name__})"
     return ConfigError(f"{wanted}{', or None' if optional else ''}, not {shown}", option=option)

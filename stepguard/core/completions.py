@@ -1,4 +1,4 @@
-"""Completions: what a model answered, as it came, and why it ended, in the words of the many providers."""
+"""Completions: what a model answered, as it came, and why it ended, in the words of each provider."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that are waited for only so long, by a thread or by an event loop, whatever they do."""
+"""Bounds how long a call is waited for, by a thread or by an event loop, whatever the call does."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from typing import Final, TypeGuard, TypeVar
 _Returned = TypeVar("_Returned")
 
 _GRACE: Final = 1.0
-"""Seconds that a coroutine which was cancelled has to clean up, before it is left behind."""
+"""Seconds that a cancelled coroutine has to clean up. One that swallows its cancellation is left behind then."""
 _IDLE: Final = 5.0
-"""Seconds that a thread waits for something else to do."""
+"""Seconds that an idle thread waits for its next call before it ends."""
 
 
 def is_seconds(value: object) -> TypeGuard[int | float]:
@@ -139,13 +139,14 @@ def within(
         threading.Thread(target=lambda: work()(), name=name, daemon=True).start()
     else:
         threads.start(work, name)
+    # A longer time-out raises OverflowError. What came in between the time-out and now is still used.
     if not returned.acquire(timeout=min(seconds, threading.TIMEOUT_MAX)) and not outcome:
         given_up.set()
         raise Overrun
-    found, error = outcome[0]
+    value, error = outcome[0]
     if error is not None:
         raise error
-    return found  # type: ignore[return-value]
+    return value  # type: ignore[return-value]
 
 
 async def awithin(seconds: float | None, call: Callable[[], _Returned], *, name: str, daemon: bool = True) -> _Returned:
@@ -164,19 +165,20 @@ async def awithin(seconds: float | None, call: Callable[[], _Returned], *, name:
     given_up = threading.Event()
     context.run(_GIVEN_UP.set, given_up)
 
-    def settle(found: _Returned | None, error: BaseException | None) -> None:
+    def settle(value: _Returned | None, error: BaseException | None) -> None:
         if not outcome.done():  # it is when nobody waits any more
-            outcome.set_result((found, error))  # not every exception may be set
+            outcome.set_result((value, error))  # a future takes no StopIteration as its exception
 
     def work() -> None:
-        found, error = None, None
+        value, error = None, None
         try:
-            found = context.run(call)
+            value = context.run(call)
         except BaseException as raised:  # noqa: BLE001 - raised again where it is awaited
             error = raised
         with suppress(RuntimeError):  # the loop was closed meanwhile
-            loop.call_soon_threadsafe(settle, found, error)
+            loop.call_soon_threadsafe(settle, value, error)
 
+    # `asyncio.to_thread` shares a few threads, and the loop would wait for them before it ends.
     threading.Thread(target=work, name=name, daemon=daemon).start()
     try:
         await asyncio.wait((outcome,), timeout=seconds)
@@ -186,10 +188,10 @@ async def awithin(seconds: float | None, call: Callable[[], _Returned], *, name:
     if not outcome.done():
         outcome.cancel()
         raise Overrun
-    found, error = outcome.result()
+    value, error = outcome.result()
     if error is not None:
         raise error
-    return found  # type: ignore[return-value]
+    return value  # type: ignore[return-value]
 
 
 async def awaited(seconds: float | None, found: Awaitable[_Returned]) -> _Returned:

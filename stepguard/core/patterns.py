@@ -22,8 +22,8 @@ class _LazyPattern:
             raise AttributeError(name)
         if self._compiled is None:
             self._compiled = re.compile(*self._given)
-        found = self.__dict__[name] = getattr(self._compiled, name)
-        return found
+        attribute = self.__dict__[name] = getattr(self._compiled, name)
+        return attribute
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _LazyPattern, self._given

@@ -1,4 +1,4 @@
-"""What is found by name: that of this package, and what other packages bring as entry points.
+"""Finds objects by name: those of this package, and those that other packages bring as entry points.
 
 What is here has the name of its module: `fair_coin` is the class ``FairCoin`` of ``fair_coin.py`` in the folder of its
 kind. A list names only what shares a module.
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 
 def _brought(group: str) -> Iterable[EntryPoint]:
+    # The path is a key of the cache: a program that adds to it finds the packages there.
     return _entry_points(group, tuple(sys.path))
 
 
@@ -54,7 +55,7 @@ class Plugins:
     def bundled(self) -> list[str]:
         """The names of those of this package."""
         places = import_module(self.folder).__path__
-        return [*self.shared, *(each.name for each in iter_modules(places) if self.own(each.name) is not None)]
+        return [*self.shared, *(module.name for module in iter_modules(places) if self.own(module.name) is not None)]
 
     def names(self) -> list[str]:
         """The names of all: the bundled ones, then those of other packages."""
@@ -62,7 +63,7 @@ class Plugins:
         return [*bundled, *sorted({entry_point.name for entry_point in _brought(self.group)} - set(bundled))]
 
     def called(self, name: str) -> type:
-        """The class of this package that Python calls so.
+        """The class of this package with this name in Python, such as `FairCoin`.
 
         Raises AttributeError: there is none.
         """
@@ -77,8 +78,8 @@ class Plugins:
         module, attribute = self.shared.get(name, (f"{self.folder}.{name}", name.title().replace("_", "")))
         if not name.isidentifier() or name.startswith("_") or find_spec(module) is None:
             return None
-        found: type | None = getattr(import_module(module), attribute, None)
-        return found if isinstance(found, type) else None
+        own: type | None = getattr(import_module(module), attribute, None)
+        return own if isinstance(own, type) else None
 
     def find(self, name: str) -> tuple[object, str]:
         """What has this name, and where it is from.
@@ -114,9 +115,9 @@ class Plugins:
 
 
 def options_of(make: Callable[..., object]) -> list[str]:
-    """The options that something takes which is called with them, in their order."""
+    """The names of the options that a callable takes, in their order."""
     taken = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    return [name for name, each in inspect.signature(make).parameters.items() if each.kind in taken]
+    return [name for name, parameter in inspect.signature(make).parameters.items() if parameter.kind in taken]
 
 
 def _source(point: EntryPoint) -> str:

@@ -6,8 +6,8 @@ keep them in a file and give them to a guard, which then does not have to find t
     profile = Profile.load("model.json") + result.profile
     guard = Guard(backend, profile=profile)
 
-Nothing is kept in the guard itself. A profile holds counts by kind of step (`stepguard.engine.step_kinds.kind_of`), and
-neither values nor texts.
+Nothing is kept in the guard itself. A profile holds counts by kind of step (`stepguard.engine.step_kinds.step_kind`),
+and neither values nor texts.
 """
 
 from __future__ import annotations
@@ -173,6 +173,7 @@ class Profile:
         import os
         from pathlib import Path
 
+        # Renamed once it is complete: a kill leaves the old file. By process: two may save to one path.
         written = Path(f"{path}.{os.getpid()}.new")
         written.write_text(json.dumps(self.to_dict(), indent=1) + "\n", encoding="utf-8")
         written.replace(path)
@@ -208,7 +209,7 @@ class Learner:
         self._hard = Tries()
 
     def add(self, other: Profile) -> None:
-        """What another profile holds, too."""
+        """Add what another profile holds."""
         for kind, tries in other.kinds.items():
             self._kinds[kind] = self._kinds.get(kind, Tries()) + tries
         for kind, names in other.rungs.items():
@@ -219,20 +220,20 @@ class Learner:
         self._hard += other.hard
 
     def asked(self, kind: str, *, well: bool) -> None:
-        """A step was asked as it stands."""
+        """Count a step that was asked as it stands."""
         tries = self._kinds.get(kind) or Tries()
         self._kinds[kind] = Tries(tries.made + 1, tries.well + int(well))
 
     def tried(self, kind: str, rung: str, *, well: bool) -> None:
-        """A rung was used on a step."""
+        """Count a use of a rung on a step."""
         self._count(kind, rung, Tries(1, int(well)))
 
     def settled(self, *, well: bool) -> None:
-        """A step that was not accepted at first was in the end, or was given up."""
+        """Count a step that was not accepted at first: it was in the end, or was given up."""
         self._hard += Tries(1, int(well))
 
     def called(self, usage: Usage, *, steps: int, seconds: float, fixed: float, again: bool) -> None:
-        """A call was answered; `fixed` is the share of its prompt that every prompt begins with."""
+        """Count a call that was answered; `fixed` is the share of its prompt that every prompt begins with."""
         made = Calls(
             usage.calls, steps, usage.input_tokens, usage.output_tokens, seconds, round(fixed * usage.input_tokens, 1)
         )

@@ -1,4 +1,4 @@
-"""A name for the run that a drop-in starts: whoever calls the drop-in has no argument of its own to give it by."""
+"""Names the run that a drop-in starts: its caller has no argument to pass a name by."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SQLite files: what is one, and how one is read that nobody may write to."""
+"""SQLite files: what is one, and how to read one without writing to it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Final
 
 _SMALLEST: Final = 512
-"""No database is smaller, in bytes."""
+"""The smallest page of SQLite, in bytes: no database is smaller."""
 
 
 def find_foreign(path: str, *, must_exist: bool) -> str | None:
-    """Why a file is no database, None where it may be one, which SQLite tells, or is still to be made.
+    """Why a file is no database; None where it may be one, which SQLite will say, or is still to be made.
 
     SQLite takes a very short file for an empty database, and writes into it. The file is not opened here: to close it
     would free the locks that another connection of this process holds on it, and a second process would take the log
@@ -39,9 +39,9 @@ def find_foreign(path: str, *, must_exist: bool) -> str | None:
 def read_only_address(path: str) -> str:
     """The address under which SQLite reads a file, and writes nothing.
 
-    Beside a file in write-ahead mode it would make two others, which fails in a folder that cannot be written to, so
-    that it is told that nobody changes the file. Where somebody writes it now, or was killed, there is a log beside it
-    that holds what is newest.
+    Beside a file in write-ahead mode it would make two others, which fails in a folder that cannot be written to;
+    ``immutable`` says that nobody changes the file, and it makes none. Where somebody writes it now, or was killed, the
+    log beside it holds what is newest.
     """
     log = Path(f"{path}-wal")
     unchanging = not log.exists() or log.stat().st_size == 0

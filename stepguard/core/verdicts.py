@@ -97,7 +97,7 @@ def shorten(text: str, length: int = 80) -> str:
 
 def _safe(reason: str) -> str:
     # Lone surrogates cannot be written to any stream, and control characters steer terminals.
-    return _UNSAFE.sub(lambda found: ascii(found[0])[1:-1], reason) if _UNSAFE.search(reason) else reason
+    return _UNSAFE.sub(lambda match: ascii(match[0])[1:-1], reason) if _UNSAFE.search(reason) else reason
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def ask_model(backend: SyncBackend, action: Ask) -> Event:
-    """What came of asking, blocking."""
+    """Ask the model, blocking; the event says what came of it."""
     try:
         if action.backend is not None:
             backend = as_sync(action.backend, "a rung asks somebody who can only be awaited")
@@ -30,7 +30,7 @@ def ask_model(backend: SyncBackend, action: Ask) -> Event:
 
 
 async def aperform(backend: Backend, action: Action) -> Event:
-    """What came of an action that may wait; the backend is asked where the action names no other."""
+    """Perform an action that may wait; `backend` is asked where the action names no other."""
     if isinstance(action, Ask):
         # Not by its truth: a backend may have a length.
         seconds, asked = action.request.timeout, backend if action.backend is None else action.backend
@@ -85,6 +85,7 @@ def as_sync(backend: Backend, refusal: str) -> SyncBackend:
 
 def _ends_the_rung(action: Ask) -> bool:
     """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
+    # A test that forbids real requests fails, whoever they were for.
     return action.backend is not None and FORBIDDEN.get() is None
 
 

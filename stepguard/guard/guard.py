@@ -37,9 +37,9 @@ if TYPE_CHECKING:
     from stepguard.telemetry.logging import Telemetry
 
 _WRITERS: Final = 64
-"""So many runs of an event loop wait for a ledger at a time."""
+"""How many runs of an event loop may wait for a ledger at a time: one sync serves all who wait."""
 _BREATH: Final = 64
-"""After so many actions that need no waiting the event loop gets its turn."""
+"""After how many actions without any waiting the event loop gets a turn, for whatever else runs on it."""
 
 
 class Guard:
@@ -201,7 +201,7 @@ class Guard:
         key: RowKey | None = None,
         run_id: str | None = None,
     ) -> Iterator[RowResult]:
-        """Run a procedure on many inputs, several at a time, and give what came of each.
+        """Run a procedure on many inputs, several at a time, and yield the outcome of each.
 
         Inputs are read when there is room for them, at most eight rows for each run at a time before the oldest result
         is taken, so that neither they nor the results are ever held as a whole. A row that cannot be run, or whose run
@@ -273,7 +273,7 @@ class Guard:
     def drive(
         self, run: Run, *, stopped: Callable[[], bool] | None = None, asking: Callable[[Ask], None] | None = None
     ) -> Result:
-        """Carry a run that `start` made to its end.
+        """Drive a run that `start` made to its end.
 
         Args:
             run: the run.
@@ -312,7 +312,7 @@ class Guard:
         return _ended(run, telemetry)
 
     async def adrive(self, run: Run) -> Result:
-        """Carry a run that `start` made to its end without blocking the event loop; see `drive`."""
+        """Drive a run that `start` made to its end without blocking the event loop; see `drive`."""
         import asyncio  # importing it takes longer than the rest of this package
 
         loop, telemetry = asyncio.get_running_loop(), self._telemetry(run)
@@ -320,6 +320,7 @@ class Guard:
         quick = 0
 
         def finish(action: Action, event: Event) -> None:
+            # Settling waits for the disk: it is left to a writer thread, below.
             run.send(event, settle=False)
             telemetry.performed(action, event)
 
@@ -370,6 +371,7 @@ class Guard:
 
     def _sync_backend(self) -> SyncBackend:
         policy = self._settings.repair
+        # All are looked at before a run begins: a rung would be found to be async only when a step has failed.
         for rung in policy.rungs if isinstance(policy, Ladder) else ():
             if rung.backend is not None:
                 as_sync(rung.backend, f"the rung {rung.name} can only be awaited")
@@ -402,7 +404,7 @@ async def _open(session: AbstractAsyncContextManager[object], stack: AsyncExitSt
 
 
 def _abandon(run: Run, tasks: Iterable[asyncio.Task[Event]]) -> None:
-    """End a run that is not carried on, with its books complete."""
+    """End a run that is not driven on, with all that it has spent booked."""
     for task in tasks:
         if task.done() and not task.cancelled() and task.exception() is None:
             run.send(task.result())  # it came in at the last moment, and was paid for

@@ -1,4 +1,4 @@
-"""What drives a `Batch`: runs on one event loop, which the blocking way has in a thread of its own."""
+"""Drives a `Batch`: its runs share one event loop, which the blocking way has in a thread of its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from stepguard.telemetry.logging import log_fault
 RowRunner = Callable[[BatchRow], Awaitable[Result]]
 
 _BREATH: Final = 64
-"""After so many rows that needed no waiting the event loop gets its turn."""
+"""After how many rows without any waiting the event loop gets a turn."""
 
 
 @runtime_checkable
@@ -41,7 +41,7 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
     Raises ConfigError: it has no rows, or a DataFrame two columns of one name.
     """
     if isinstance(inputs, _Frame):
-        names = [str(each) for each in inputs.columns]
+        names = [str(column) for column in inputs.columns]
         if len({*names}) != len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"two columns are called {twice!r}: which one is the input?", option="inputs")
@@ -69,6 +69,7 @@ def _cell_value(cell: Any) -> object:
 
 def _is_missing(cell: object) -> bool:
     """Whether a cell of a DataFrame is empty: None, NaN, NaT or NA."""
+    # NaN is not equal to itself. By the name of the class, so that pandas need not be imported.
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and cell != cell)
 
 
@@ -96,6 +97,7 @@ async def amap_rows(
             for turn in count(1):
                 if turn % _BREATH == 0:
                     await asyncio.sleep(0)
+                # Before looking for anything to do: what comes in from here on sets it again.
                 wake.clear()
                 while batch.wants_row and not faults and (item := source.next()) is not _NOT_YET:
                     if item is _END:
@@ -158,7 +160,7 @@ async def _session(backend: object) -> AsyncIterator[None]:
 
 
 async def _outcome(run: RowRunner, row: BatchRow) -> RowResult | BaseException:
-    """What came of a row; an error that says that every row would fail like this is handed on as it is."""
+    """Run a row; an error after which every other row would fail, too, is returned as it is."""
     try:
         return RowResult(row.index, row.key, await run(row))
     except InputError as error:
@@ -217,7 +219,7 @@ class _Source:
         return done.result()
 
     def close(self) -> None:
-        """Nobody reads on."""
+        """Stop reading."""
         if self._reading is not None:
             self._reading.cancel()
 
@@ -269,11 +271,13 @@ class _LoopThread:
             asyncio.run(self._serve())
         except BaseException as error:  # noqa: BLE001 - nobody else would hear of it
             if self._open.done():
+                # The caller waits for `finished`, and would wait for ever.
                 self.finished.put((-1, error))
             else:
                 self._open.set_exception(error)
 
     def __enter__(self) -> Self:
+        # The caller's `named_run`, `no_real_requests` and traces hold for the runs, too.
         context = contextvars.copy_context()
         self._thread = threading.Thread(target=context.run, args=(self._drive,), name="stepguard-batch", daemon=True)
         self._thread.start()

@@ -148,6 +148,7 @@ class GuardOptions:
     ledger: str | Path | Ledger | None = None
 
     def __post_init__(self) -> None:
+        # What is made here is made for its checks alone: an option that cannot work fails now, not in a run.
         if not isinstance(self.segment, Segments):
             Segments(self.segment)
         if isinstance(self.repair, int):
@@ -190,10 +191,10 @@ class GuardOptions:
             )
 
     def fallbacks(self) -> list[Backend]:
-        """Those of `fallback`, as what is asked."""
+        """The models of `fallback`, as backends."""
         given = self.fallback
         listed = given if isinstance(given, list | tuple) else () if given is None else (given,)
-        return [as_backend(each) for each in listed]
+        return [as_backend(model) for model in listed]
 
     def open_ledger(self) -> Ledger | None:
         """The ledger, opened where its path was given; None where there is none.
@@ -278,6 +279,6 @@ def show_options(function: _Callable) -> _Callable:
         inspect.Parameter(field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type)
         for field in fields(GuardOptions)
     ]
-    own = [each for each in shown.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
+    own = [parameter for parameter in shown.parameters.values() if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
     function.__signature__ = shown.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
     return function
