@@ -41,6 +41,7 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
         return _elapsed(step, days_apart(tree, values), measure="number", decision=decision)
     number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
     linear = None if tree is None else _linear(cast(Chain, tree).operands[0] if number else tree, values)
+    # A copy of a date or span has nothing to add up.
     if linear is None or isinstance(tree, Name):
         return None
     if len(linear.added) > len(linear.taken) and not number:
@@ -70,7 +71,7 @@ class _Linear:
 
     def less(self, other: _Linear) -> _Linear:
         turned = tuple((-sign, term) for sign, term in other.days)
-        return self.plus(_Linear(other.taken, other.added, turned, tuple(-each for each in other.working)))
+        return self.plus(_Linear(other.taken, other.added, turned, tuple(-days for days in other.working)))
 
 
 def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
@@ -201,7 +202,7 @@ def _between(first: date, last: date) -> list[int] | None:
     if len(months) == 1:
         return [last.day, -first.day]
     left = months[0] - first.day
-    begins = [left] if left else [months[0], -first.day]  # behind a zero, what is left would be the answer
+    begins = [left] if left else [months[0], -first.day]  # behind a zero, the rest would be the answer
     return [*begins, *months[1:-1], last.day]
 
 
@@ -212,7 +213,7 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
     start, days = linear.added[0], [sign * int(cast(Number, term).value) for sign, term in linear.days]
     try:
         if linear.working:
-            if days or len(linear.working) > 1:  # what is gone first decides
+            if days or len(linear.working) > 1:  # the end depends on which of them is added first
                 return None
             days = _weeks(start, linear.working[0])
         end = start + timedelta(days=sum(days))
@@ -236,7 +237,7 @@ def _weeks(start: date, working: int) -> list[int]:
     """
     days = (add_working_days(start, working) - start).days
     weeks = abs(working) // 5 * (7 if working > 0 else -7)
-    return [each for each in (weeks, days - weeks) if each]
+    return [part for part in (weeks, days - weeks) if part]
 
 
 def _months(first: date, last: date) -> list[int]:

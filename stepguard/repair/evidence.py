@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from stepguard.checks import Check
 
 _FEWEST_OPTIONS: Final = 3
-"""Of two options the one that does not apply would name the other."""
+"""Of two options, the one that does not apply would give the other away."""
 _WHETHER: Final = 'Is "{}" the right answer to this?'
 _MOST_PARTS: Final = 12
+"""The most options, fields or parts that are asked one by one: each is a call."""
 _LEAST_PART: Final = 1500
 """Characters of a part of a document; a document of twice as many is long."""
 _VISIBLE: Final = re.compile(r"\S")
@@ -198,6 +199,7 @@ def _parts(text: str) -> Iterator[str]:
 
     None ends within what is struck out, which its rest would not show, nor within a sentence that is not too long.
     """
+    # Two fewer than the most, since parts may end early, with a paragraph.
     size = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 2)))
     struck = iter(struck_spans(text))
     span = next(struck, None)

@@ -1,4 +1,4 @@
-"""Fallbacks: who is asked where a model does not answer at all, declines, or gives a step up."""
+"""Fallbacks: who is asked where a model does not answer, declines, or a step would be given up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Fallbacks:
 
     def __init__(self, backends: Sequence[Backend] = (), *, timeout: float | None = None) -> None:
         self.current: Backend | None = None
-        self.rungs = tuple(another_model(each, timeout=timeout) for each in backends)
+        self.rungs = tuple(another_model(backend, timeout=timeout) for backend in backends)
         self._backends = tuple(backends)
         self._passed = 0
 
@@ -36,6 +36,7 @@ class Fallbacks:
 
     def move_on(self, failed: Backend | None) -> bool:
         """Whether somebody else is asked from now on than the one who failed to answer."""
+        # Otherwise another flight has seen the same model fail, and has moved on already.
         if failed is self.current:
             if self._passed == len(self._backends):
                 return False
@@ -44,8 +45,8 @@ class Fallbacks:
         return True
 
     def is_own(self, rung: Rung) -> bool:
-        """Whether `next` has named a rung, and not a policy."""
-        return any(rung is each for each in self.rungs)
+        """Whether a rung is one of these fallbacks, and none of a policy."""
+        return any(rung is own for own in self.rungs)
 
     def next(self, failures: Failures) -> Rung | None:
         """Who is asked a step that would be given up; None where nobody is left."""

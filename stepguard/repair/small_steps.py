@@ -55,7 +55,7 @@ class SmallSteps:
         return self.named(Chain((left, right), (operator,)))
 
     def in_turn(self, operands: Iterable[Expression], operators: Sequence[str]) -> Chain:
-        """Operations from left to right, each a small step; the last one is given back."""
+        """Add operations from left to right, each a small step; the last one is returned, and not added."""
         remaining = iter(operands)
         whole = next(remaining)
         for operator in operators[:-1]:
@@ -111,6 +111,7 @@ class SmallSteps:
         """What is added and taken off in pieces; None where there are no two, or one would be the result."""
         operators = [sign for sign, _ in pieces]
         whole = Chain((term, *(Number(piece) for _, piece in pieces)), tuple(operators))
+        # A question that holds the value could be answered by copying it.
         if not 2 <= len(pieces) <= MAX_PARTS or evaluate(whole, self._results) in [piece for _, piece in pieces]:
             return None
         return self.in_turn(whole.operands, operators)
@@ -130,6 +131,7 @@ class SmallSteps:
                 return last
         pieces = list(digits_of(number)) if number > 0 else []
         result = evaluate(last, self._results)
+        # No question may hold the value; see `in_pieces`.
         if len(pieces) < 2 or result in pieces:
             return last
         if sign == "*":
@@ -182,6 +184,7 @@ class SmallSteps:
 def _comes_out(value: Exact | bool | str) -> bool:
     if isinstance(value, bool | str):
         return True
+    # Decimals end where the denominator has no prime factors but 2 and 5.
     rest = value.denominator
     for prime in (2, 5):
         while rest % prime == 0:
@@ -197,6 +200,7 @@ def product_of(left: Exact, right: Exact, parts: SmallSteps, *, turned: bool) ->
     few, many = sorted((left, right), key=lambda number: len(list(digits_of(number))))
     factor, other = (many, few) if len(list(digits_of(few))) == 1 else (few, many)
     pieces = list(digits_of(factor))
+    # Every digit takes a product and a sum. No question may hold the value; see `in_pieces`.
     if len(pieces) < 2 or len(pieces) * 2 > MAX_PARTS or left * right in pieces:
         return None
     if turned and any(Fraction(piece * other).denominator > 1 for piece in pieces):

@@ -87,7 +87,8 @@ def split_whole(step: Step, values: Mapping[str, Value], *, parted: bool) -> Sta
         parts.named(_in_thousands(whole, parts) if parted else parts.last_operation(whole))
     except (EvaluationError, NoParts):
         return None
-    held = {number for each in parts.steps for number in _numbers_in(cast(Expression, each.expression))}
+    held = {number for part in parts.steps for number in _numbers_in(cast(Expression, part.expression))}
+    # No question may hold the value, unless the step itself does.
     if len(parts.steps) > MAX_PARTS or result in held - _numbers_in(whole):
         return None
     value, places = Fraction(cast(Fraction, result)) / 10**decimals, step.type.scale
@@ -132,10 +133,10 @@ def _sum_in_thousands(step: Step, values: Mapping[str, Value], used: tuple[str, 
         last = Step(step.id, _in_thousands(whole, parts))
     except (EvaluationError, NoParts):
         return (step,)
-    held = {number for each in (*parts.steps, last) for number in _numbers_in(cast(Expression, each.expression))}
+    held = {number for part in (*parts.steps, last) for number in _numbers_in(cast(Expression, part.expression))}
     if max(_numbers_in(whole)) < _SHORT or evaluate(whole, {}) in held:
         return (step,)
-    return (*(each for each in parts.steps if each.id not in values), last)
+    return (*(part for part in parts.steps if part.id not in values), last)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +174,7 @@ def _sum_of(terms: list[_Term], parts: SmallSteps) -> Expression | None:
     kept = [term for term in terms if term.number]
     if not kept:
         return None
+    # A sum cannot begin with what is taken off, and no half may come out negative.
     if kept[0].taken_off:
         raise NoParts
     written = [
@@ -210,8 +212,8 @@ def _decimals(tree: Expression, values: Mapping[str, Value]) -> int:
         case Negate(operand):
             return _decimals(operand, values)
         case Chain(operands, operators) if tree.additive or set(operators) == {"*"}:
-            each = [_decimals(operand, values) for operand in operands]
-            return max(each) if tree.additive else sum(each)
+            places = [_decimals(operand, values) for operand in operands]
+            return max(places) if tree.additive else sum(places)
         case _:
             raise NoParts
 
@@ -224,9 +226,9 @@ def _whole(tree: Expression, values: Mapping[str, Value], decimals: int) -> Expr
     if isinstance(tree, Negate):
         return Negate(_whole(tree.operand, values, decimals))
     chain = cast(Chain, tree)
-    each = [decimals] * len(chain.operands)
+    places = [decimals] * len(chain.operands)
     if not chain.additive:
-        each = [_decimals(operand, values) for operand in chain.operands]
-        each[-1] += decimals - sum(each)
-    operands = zip(chain.operands, each, strict=True)
-    return Chain(tuple(_whole(operand, values, places) for operand, places in operands), chain.operators)
+        places = [_decimals(operand, values) for operand in chain.operands]
+        places[-1] += decimals - sum(places)
+    operands = zip(chain.operands, places, strict=True)
+    return Chain(tuple(_whole(operand, values, count) for operand, count in operands), chain.operators)
