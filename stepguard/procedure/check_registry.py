@@ -1,4 +1,4 @@
-"""Checks by name, for procedures that stand in a file.
+"""Checks by name, for procedures in files.
 
 Other packages add checks by the entry point group ``stepguard.checks``::
 
@@ -58,7 +58,7 @@ CHECKS: Final = Plugins(
 
 
 def make_check(name: str, setting: object = None) -> Check:
-    """The check that a name means.
+    """Make the check of a name.
 
     Args:
         setting: its options, by name; anything but a mapping is the value of its first option, or of a check that takes
@@ -88,6 +88,7 @@ def make_check(name: str, setting: object = None) -> Check:
     elif setting is not None and allowed:
         options = {allowed[0]: setting}
     try:
+        # Bound first, so that a wrong option is told apart from an error inside the check.
         inspect.signature(entry).bind(*values, **options)
     except TypeError as error:
         raise ConfigError(f"check {name!r}: {error}; {_options_text(allowed)}", option="check") from None
@@ -95,7 +96,7 @@ def make_check(name: str, setting: object = None) -> Check:
         check: object = entry(*values, **options)
     except (ConfigError, ExpressionError, ProcedureError) as error:
         raise ConfigError(f"check {name!r}: {error}", option="check") from error
-    except Exception as error:  # it may be foreign code
+    except Exception as error:  # a check of another package may raise anything
         raise CHECKS.broken(name, source, error) from error
     if not callable(check):
         raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
@@ -103,7 +104,7 @@ def make_check(name: str, setting: object = None) -> Check:
 
 
 def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, object] | None = None) -> Check:
-    """The check that a call such as ``length(2, most=4)`` means: values by their places, options by name.
+    """Make a check from a call such as ``length(2, most=4)``: values by position, options by name.
 
     Raises ConfigError: as `make_check` says; or there are more values than the check takes.
     """

@@ -1,4 +1,4 @@
-"""Examples: how a step of one's own is answered, shown to the model in front of it."""
+"""Examples of answers to a user's own step, shown to the model before it."""
 
 from __future__ import annotations
 
@@ -62,6 +62,7 @@ def _value(given: object, name: str) -> Value:
         case Fraction():
             return exact(given)
         case float():
+            # repr: 0.1 is meant as a tenth, not as the binary fraction next to it.
             return Decimal(repr(given))
         case list() | tuple():
             return tuple(_value(each, name) for each in given)

@@ -1,4 +1,4 @@
-"""The procedures of a folder, one in each file, named as the file."""
+"""Load the procedures of a folder, one per file, under the name of the file."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
         name = path.stem
         if name in procedures:
             raise ConfigError(f"two files in {folder} are named {name!r}: rename one", option="procedures")
+        # In the model name of a request, an @ separates the procedure from the model that runs it.
         if "@" in name:
             raise ConfigError(
                 f"{path}: an @ cannot stand in the name of a procedure: rename the file", option="procedures"
@@ -69,6 +70,7 @@ def load_folder(folder: Path) -> dict[str, Procedure]:
 def _called(procedure: Procedure, name: str) -> Procedure:
     if procedure.name != "procedure" or not name.strip() or not name.isprintable():
         return procedure
+    # A copy: the caller's own procedure keeps its name.
     renamed = copy.copy(procedure)
     object.__setattr__(renamed, "name", name.strip())
     return renamed

@@ -1,4 +1,4 @@
-"""One line as people write a step: a label, words, a formula; read as far as that is certain, or refused.
+"""Read one line as people write a step, a label, words and a formula, as far as that is certain, or refuse it.
 
 ::
 
@@ -53,6 +53,7 @@ _TYPE_WORDS = (
     *("one_of", "oneof", "choice", "boolean", "bool", "text", "str", "string"),
 )
 # Nobody ends a sentence so: the step goes on in the next line.
+# A wrapped line would otherwise become two steps, each of which means something else.
 _DANGLING = re.compile(
     r"\b(?:a|an|the|of|to|for|with|from|by|in|on|at|and|or|it|is|are|as|until|if|when|that|which|this|its|not)\Z",
     re.IGNORECASE,
@@ -142,7 +143,7 @@ def read_free_step(body: str, default_id: str | None = None, names: Collection[s
         formula = _formula(body, end.end() + len(body[end.end() :]) - len(body[end.end() :].lstrip(": ")))
     else:
         formula, colons = _formula(body, 0), _COLON.finditer(body)
-        # Words may hold colons of their own: try each as the end of the instruction.
+        # Words may hold colons of their own: the first one with a whole formula behind it ends the instruction.
         while formula is None and (colon := next(colons, None)) is not None:
             formula = _formula(body, colon.end())
             instruction = None if formula is None else body[: colon.start()]
@@ -153,6 +154,7 @@ def read_free_step(body: str, default_id: str | None = None, names: Collection[s
     step = Step(formula[1], expression, instruction=instruction, type=formula[2], performer=performer)
     assert step.expression is not None
     operands, comment = (step.id, *step.reads), formula[4][len(expression) :]
+    # Words in quotes are a deliberate description; Step itself has checked them.
     free = None if body.startswith('"') else step.instruction
     if free is not None and (word := unclear(free, operands, step.expression, "text")) is not None:
         raise UnclearWords(
@@ -190,6 +192,7 @@ def _is_type(text: str) -> bool:
 
 
 def _words(body: str, default_id: str | None, names: Collection[str]) -> Step:
+    # The printer writes what text cannot hold in such lines, so that it is not lost unseen when read back.
     if body.startswith("(") and body.endswith(f"{_NO_TEXT})"):
         raise ProcedureError(f"{body[:60]!r}: checks and options stand in YAML, JSON or Python, not in text")
     if re.match(r"[A-Za-z_][A-Za-z0-9_]*\s*:=", body):
@@ -206,6 +209,7 @@ def _words(body: str, default_id: str | None, names: Collection[str]) -> Step:
             f"{word!r} in {shorten(body, 60)!r} says whether or how often other steps are carried out, and nobody "
             "would heed it: each step is carried out, once. Write what is to be answered in one step, or leave it out"
         )
+    # "total: money(EUR)": a declared value without its words, not an instruction of that text.
     typed = _TYPED.match(body)
     if typed is not None and (_is_type(typed[3]) or "(" in typed[3]):
         words = (typed[1] or "Read it").strip()

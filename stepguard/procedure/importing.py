@@ -1,4 +1,4 @@
-"""Import: procedures as people write them, read as far as that is certain, with a note on every line that is not.
+"""Import procedures as people write them, as far as they are certain, with a note on every line that is not.
 
 Numbered lists, checklists and Markdown, words in front of a formula (``4. Take off the fee: t4 = t3 - 5``), conditions
 in words (``If days is more than 3: fee = rate * 2``, ``Otherwise: fee = rate``) become a procedure of the language
@@ -25,7 +25,7 @@ from stepguard.procedure.statements import If, Statement, steps_in
 from stepguard.procedure.steps import Input, Step, as_inputs
 
 NoteKind = Literal["words", "left_out", "refused"]
-"""What became of a line.
+"""The outcome of a line.
 
 ========  ==============================================================================================
 words     it is put to the model as it stands; no formula and no check vouches for what the model answers
@@ -37,7 +37,7 @@ refused   it says something that could not be understood for certain, and is not
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What became of a line that is not simply a step of the procedure.
+    """The outcome of a line that is not simply a step of the procedure.
 
     Attributes:
         line: its number, from 1.
@@ -57,7 +57,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class ImportedProcedure:
-    """What a text came to.
+    """The result of an import.
 
     Attributes:
         procedure: the proposal; None where what was understood makes no procedure.
@@ -86,7 +86,7 @@ _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _BLANKS: Final = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")|\s{2,}')  # runs of them would be tried blank by blank
 _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
 _LEADING: Final = (":", "\uff1a", ",")
-"""What a line ends with that has others below it."""
+"""The ends of a line that introduces the lines below it."""
 _EVERY_LEVEL: Final = 9
 _MORE: Final = "(?:more|greater|higher|larger|longer)"
 _LESS: Final = "(?:less|fewer|lower|smaller|shorter)"
@@ -180,9 +180,11 @@ class _ImportReader:
         led = self.led
         if label_of(line) is None:
             self.above = indent if line.endswith(_LEADING) else None
+        # A list right below "Otherwise:" belongs to that line, even where it is not indented.
         elif indent == self.above:
             indent += 1
         self.led = indent if line.endswith(_LEADING) else None
+        # The line above announced something, was refused or stands empty: what follows cannot be placed any more.
         if indent == led and (self.refused == led or (self.blocks and self.blocks[-1].empty_at(indent))):
             self.governed = self.governed or _EVERY_LEVEL
         if self.refused is not None and indent <= self.refused:
@@ -192,11 +194,12 @@ class _ImportReader:
             self._take(at, line, indent)
         except (ProcedureError, ExpressionError, ConfigError) as error:
             self.note(at, line, "refused", getattr(error, "message", str(error)))
+            # The outermost refused line counts: everything further in hangs on it.
             if self.refused is None:
                 self.refused = self.broken = indent
 
     def _check_place(self, line: str) -> None:
-        """Refuse what hangs on a line that was not understood, and what cannot be seen."""
+        """Refuse a line below one that was not understood, or inside a comment."""
         hidden, opened = self.hidden, line.rfind("<!--")
         self.hidden = line.rfind("-->") < opened if opened >= 0 else hidden and "-->" not in line
         if hidden:
@@ -218,6 +221,7 @@ class _ImportReader:
         if line.startswith("|"):
             self.note(at, line, "refused", "a row of a table: declare it as `table name: key -> type`, its rows below")
             return
+        # "answer: t3 = x" is a step and no header.
         header = _HEADER.match(line)
         if header is not None and not assigns(line.replace(":", " ")):
             self._header(header[1].lower(), header[2].strip(), at)
@@ -226,12 +230,14 @@ class _ImportReader:
         body = line[label.end() :] if label else line
         if (box := _BOX.match(body)) is not None:
             body = body[box.end() :]
+        # A line that is no deeper than the condition ends its block.
         while self.blocks and indent <= self.blocks[-1].indent:
             self._close()
         self._statement(at, line, _BLANKS.sub(lambda match: match["quoted"] or " ", body), indent)
 
     def _heading(self, at: int, line: str) -> None:
         title = line.lstrip("#").strip()
+        # A heading such as "If the order is late" may decide whether all below it is carried out.
         word, level = governs(title), len(line) - len(line.lstrip("#"))
         if self.governed is not None and level > self.governed:
             raise ProcedureError("it stands below a line that was not understood")
@@ -246,6 +252,7 @@ class _ImportReader:
         elif word is not None and not assigns(title):
             self.note(at, line, "refused", f"{word!r} may say whether what stands below is carried out")
             self.governed = level
+        # Two procedures in one text must not run as one.
         elif level == 1 and self.titled and self.body:
             self.note(at, line, "refused", "a second title: import what stands below it by itself")
             self.governed = level
@@ -266,6 +273,7 @@ class _ImportReader:
             if self.answer is not None:
                 raise ProcedureError(f"the answer is already declared: {format_expression(self.answer)}")
             tree = parse_term(rest.strip("`. "))
+            # "answer: 42" is a constant, whatever the steps compute.
             if not variables_in(tree):
                 raise ProcedureError(
                     f"{rest[:60]!r} would be the answer whatever the steps come to: name what is meant"
@@ -298,6 +306,7 @@ class _ImportReader:
         own = next((group for group in label.groups() if group), None) if label else None
         number = self.number if own is None else int(own)
         self.numbers = {depth: last for depth, last in self.numbers.items() if depth <= indent}
+        # Numbers that go back mean another order than the one of the lines. A list may start again at 1.
         if own is not None and 1 < number < self.numbers.get(indent, 0):
             raise ProcedureError(f"number {number} stands behind {self.numbers[indent]}: put the steps in their order")
         if own is not None:
@@ -311,6 +320,7 @@ class _ImportReader:
 
     def _condition(self, words: str) -> Expression:
         for pattern, sign in _COMPARED:
+            # The table is ordered: "is not more than" must not be read as "is not".
             plain, count = pattern.subn(sign, words, count=1)
             if count:
                 words = plain
@@ -365,7 +375,7 @@ class _ImportReader:
         )
 
     def made(self, unnamed: str) -> ImportedProcedure:
-        """What all lines came to."""
+        """The procedure of all lines, and the notes on them."""
         while self.blocks:
             self._close()
         procedure = None

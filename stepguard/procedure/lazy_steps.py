@@ -1,4 +1,4 @@
-"""The steps of a procedure that memory should not hold, each made when it is needed."""
+"""Steps that are made on demand, for procedures too long to hold in memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from stepguard.procedure.operands import check_operands, unknown_name
 from stepguard.procedure.steps import Input, Step, check_step
 
 _AT_ONCE = 256
-"""A run that makes its steps one by one holds on to so many, beside those that a step may read."""
+"""How many steps a run keeps beyond its look-back."""
 
 
 class LazySteps(Sequence[Step]):
@@ -33,7 +33,7 @@ class LazySteps(Sequence[Step]):
         self._cache: dict[int, Step] = {}
 
     def for_one_run(self) -> LazySteps:
-        """The same steps, for one run alone: what it looks at again and again is made once."""
+        """The same steps with a cache, for a single run (the cache is not safe to share)."""
         memory = self._look_back + _AT_ONCE
         return LazySteps(self._step_at, self._length, self._look_back, self._declared, memory=memory)
 
@@ -58,6 +58,7 @@ class LazySteps(Sequence[Step]):
         sources: dict[str, Input | Step] = {**self._inputs}
         missing = set(step.reads) - self._inputs.keys()
         back, oldest = at, max(0, at - self._look_back)
+        # Backwards, so that the nearest step of a name is the one that is read; usually a few suffice.
         while missing and back > oldest:
             back -= 1
             earlier = self._cache.get(back) or self._make(back)
@@ -87,5 +88,6 @@ class LazySteps(Sequence[Step]):
         if self._memory:
             self._cache[at] = checked
             if len(self._cache) > self._memory:
+                # The oldest: a dictionary keeps the order of insertion.
                 del self._cache[next(iter(self._cache))]
         return checked

@@ -1,4 +1,4 @@
-"""What a step may read: operands of the kinds that its expression and its checks compute with, in one currency."""
+"""Check what a step may read: operands that its expression and its checks can compute with, in one currency."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
     for name in step.reads:
         source = sources[name]
         kind = source.type
+        # Remembered to skip the walk over the tree: most steps hold no money.
         amounts |= kind.currency is not None
         if name in truths and kind.kind != "boolean":
             raise ProcedureError(
@@ -50,6 +51,7 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
             )
         if not copies and not kind.numeric and name not in truths:
             raise _no_number(step, "compares" if isinstance(step.expression, TRUTHS) else "computes with", name, source)
+        # A plain copy computes nothing, so any kind may be copied into one that can hold it.
         if copies and not _copied(kind, step.type):
             mend = f"declare `{step.id}: {kind}`, or another type of {name!r}"
             if step.type.numeric and kind.kind == "text":
@@ -124,6 +126,7 @@ def _money_in(tree: Expression, step: Step, sources: Mapping[str, Input | Step])
         return None
     if isinstance(tree, Chain) and not tree.additive:
         _check_remainders(tree, step, sources)
+        # Before the rule for products: nothing is converted by a remainder.
         if set(tree.operators) == {"%"}:  # a remainder is part of the amount itself
             return _money_in(tree.operands[0], step, sources)
         if step.type.currency is not None:
@@ -164,7 +167,7 @@ def _copied(source: ValueType, target: ValueType) -> bool:
 
 
 def unknown_name(step: Step, name: str, later: Iterable[str]) -> ProcedureError:
-    """The complaint that a step reads what it cannot; `later` are the ids of itself and the steps behind it."""
+    """The error for a step that reads an unknown name; `later` are the ids of itself and the steps behind it."""
     if name == step.id:
         return ProcedureError(f"step {step.id!r} reads its own value", step=step.id)
     if name in later:

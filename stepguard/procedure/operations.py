@@ -51,7 +51,7 @@ class Tool:
 
 
 class WrongResult(ConfigError):
-    """A function or tool has returned what is no value of its step: it has run, and is not called again."""
+    """A function or tool returned no value of its step's type. It has run, and must not be called again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Operation:
 
     @property
     def repeatable(self) -> bool:
-        """Whether a call of which nobody knows what came of it may be made again."""
+        """Whether a call whose outcome is unknown may be made again."""
         return not self.tool or self.keyed or self.idempotent
 
     def check_arguments(self, names: tuple[str, ...], step: str) -> None:

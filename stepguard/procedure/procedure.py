@@ -102,20 +102,20 @@ class Procedure:
         tools: Mapping[str, Callable[..., object] | Tool] | None = None,
         output: TypeLike | None = None,
     ) -> None:
-        held = check_body(listed(body, "steps", "[Step('t', 'x + 1')]"))
-        steps = tuple(steps_in(held))
+        statements = check_body(listed(body, "steps", "[Step('t', 'x + 1')]"))
+        steps = tuple(steps_in(statements))
         declared = as_inputs(inputs)
         term = as_expression(answer) if answer is not None else None
         named = {table.name: table for table in tables}
         straight = (
-            all(isinstance(statement, Step) for statement in held)
+            all(isinstance(statement, Step) for statement in statements)
             and not named
             and output is None
             and (term is None or is_variable(term))
             and all(_is_straight(step) for step in steps)
             and all(each.type.scalar for each in declared)
         )
-        self._set(steps, declared, term, name, None, body=held)
+        self._set(steps, declared, term, name, None, body=statements)
         put = object.__setattr__
         put(self, "straight", straight)
         put(self, "tables", MappingProxyType(named))
@@ -127,13 +127,14 @@ class Procedure:
         else:
             from stepguard.procedure.static_checks import check_flow
 
-            answered = check_flow(held, declared, self.answer_term, self.tables)
+            answered = check_flow(statements, declared, self.answer_term, self.tables)
             assert answered is not None
             put(self, "answer_type", answered[0])
             put(self, "answer_in", answered[1])
         self._check_operations(self.operations)
 
     def _check_straight(self, steps: Sequence[Step]) -> None:
+        # `known` has the steps as written, for names; `sources` what later ones read, perhaps as money.
         known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
         sources = dict(known)
         for index, step in enumerate(steps):
@@ -160,11 +161,13 @@ class Procedure:
         *,
         body: Body | None = None,
     ) -> None:
+        # Calls alone are enough: their steps are those of the other procedure.
         if len(steps) == 0 and next(calls_in(body or ()), None) is None:
             raise ProcedureError("a procedure needs at least one step")
         if len(name.strip().splitlines()) != 1:
             raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
         term, kind = answer, NUMBER
+        # A lazy procedure: the whole of its steps is never made, only its last one.
         if body is None:
             last = steps[len(steps) - 1]
             term, kind = Name(last.id), last.type
@@ -255,6 +258,7 @@ class Procedure:
         Raises:
             ProcedureError: one cannot be called with the arguments that a step gives it, or nothing calls it.
         """
+        # Not through __init__: everything but the operations has been checked.
         made = object.__new__(Procedure)
         for name in self.__dataclass_fields__:
             object.__setattr__(made, name, getattr(self, name))
@@ -404,7 +408,7 @@ def _is_straight(step: Step) -> bool:
 
 
 def check_procedure(value: object) -> None:
-    """Refuse what is not a procedure, such as the text of one.
+    """Raise unless the value is a procedure (rather than, say, the text of one).
 
     Raises:
         ConfigError: it is something else.
@@ -437,7 +441,7 @@ def check_straight(procedure: Procedure, what: str, remedy: str) -> None:
 
 
 def _more(procedure: Procedure) -> str:
-    """What makes a procedure more than a list of plain steps."""
+    """The first part that makes a procedure more than a list of plain steps."""
     for statement in procedure.body:
         match statement:
             case If():

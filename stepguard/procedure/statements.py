@@ -1,4 +1,4 @@
-"""Statements: what the body of a procedure is made of beside steps.
+"""Statements: branches, loops and calls, which a procedure's body is made of beside steps.
 
 ::
 
@@ -159,7 +159,7 @@ def as_expression(given: str | Expression) -> Expression:
 
 
 def check_body(given: Iterable[Statement]) -> Body:
-    """What stands in a body, each a step or a statement."""
+    """The body as a tuple, checked to hold steps and statements alone."""
     statements = listed(given, "steps", "[Step('t', 'x + 1')]")
     for number, statement in enumerate(statements, 1):
         if not isinstance(statement, If | ForEach | Repeat | ProcedureCall):
@@ -226,7 +226,7 @@ def find_statement(body: Body, site: str) -> Statement | None:
 
 
 def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement | Sequence[Statement] | None:
-    """What stands at a number of a body, of a loop or of a call; of an `if` a branch, `otherwise` behind the others."""
+    """The statement at an index of a body, loop or call; of an `if` the branch, with `otherwise` last."""
     held: Sequence[Statement | Sequence[Statement]]
     match inside:
         case Step():

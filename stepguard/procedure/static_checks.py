@@ -1,4 +1,4 @@
-"""What is wrong with a procedure whatever its inputs are: found when it is made, with the remedy.
+"""Find what is wrong with a procedure whatever its inputs are, when it is made, with the remedy.
 
 Every variable that is read has a value on every way there, is of a type that can be computed with, and is set once
 (only `repeat` sets one again); conditions are truth values, lists are lists, the answer is reached.
@@ -26,7 +26,7 @@ from stepguard.procedure.steps import Input, Step
 
 @dataclass
 class _State:
-    """What is known where a statement stands: layers, of which each block inside another one adds its own.
+    """What is known at a statement, in layers: each nested block adds its own, and copies nothing.
 
     Attributes:
         types: the variables that have a value, with their types.
@@ -53,6 +53,7 @@ class _State:
         """The state at the beginning of a round of `for each`."""
         types = self.types.new_child({variable: kind})
         inner = types.new_child(), self.money.new_child(), self.partial.new_child()
+        # `fresh` and `carried` start anew: rounds do not see each other, so nothing is carried over into one.
         return _State(*inner, outside=len(types.maps))
 
     def repeated(self) -> _State:
@@ -154,6 +155,7 @@ class _Checker:
                     f"{what} reads {name!r}, which only a later step sets, or one of another block", statement
                 )
             near = get_close_matches(name, [*state.types, *self.tables], n=1)
+            # Python's True is no name of the language.
             near = [name.lower()] if name.lower() in ("true", "false") else near
             hint = f": did you mean {near[0]!r}?" if near else ""
             if what == "the answer":
@@ -172,6 +174,7 @@ class _Checker:
                 statement,
             )
         if name in state.types:
+            # Only `repeat` sets a variable again, and once a round: a second time would hide the first value.
             if name in state.fresh or not state.carries(name):
                 raise self.error(
                     f"duplicate id: {name!r} is already set above, and only `repeat` sets one again, once a round: "
@@ -200,6 +203,7 @@ class _Checker:
         found = step.type
         scalar = all(name in sources and sources[name].type.scalar for name in step.reads)  # and no table
         plain = not step.rich and scalar and step.type.scalar
+        # Scalar arithmetic has its own checks, with messages about this step; terms are typed as a whole.
         if step.expression is None or plain:
             try:
                 found = check_operands(step, sources).type
@@ -241,6 +245,7 @@ class _Checker:
         line = self.lines.get(id(statement))
         place = "" if line is None else f" (`if` in line {line})"
         for _, end in ends:
+            # Set in one branch is set in this round: a step behind the `if` must not set it again.
             state.fresh.update(end.fresh.maps[0])
             state.partial.update(end.partial.maps[0])
         for name in dict.fromkeys(name for _, end in ends for name in end.types.maps[0]):
@@ -288,6 +293,7 @@ class _Checker:
         inner = state.rounds(statement.variable, over.items)
         self.body(statement.body, inner)
         for name, kind in inner.types.maps[0].items():
+            # Outside, what a round sets is a list with one value for each item.
             state.types[name] = ValueType(kind="list", items=kind)
             state.fresh[name] = None
             if name in inner.money:
@@ -297,6 +303,7 @@ class _Checker:
     def repeated(self, statement: Repeat, state: _State) -> None:
         inner = state.repeated()
         self.body(statement.body, inner)
+        # Within the round's state: `until` reads what the body has just set.
         self.condition(statement.until, inner, "repeat", statement)
         state.types.update(inner.types.maps[0])
         state.money.update(inner.money.maps[0])

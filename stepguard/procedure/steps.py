@@ -1,4 +1,4 @@
-"""One step of a procedure, and the inputs: names, types, what is read, and what an expression can compute with."""
+"""Steps and inputs of a procedure: their names, types, and the values they read."""
 
 from __future__ import annotations
 
@@ -220,6 +220,7 @@ class Step:
             placed = PLACEHOLDER.findall(instruction or "") if performer == "person" else ()
             named = tuple(dict.fromkeys((*listing, *placed)))
         else:
+            # (x > 3) * 2 has no value whatever is claimed: no reply could ever complete the step.
             if (inner := inner_comparison(tree)) is not None:
                 raise ProcedureError(
                     f"step {id!r} computes with {format_expression(inner)!r}, a truth value, which is no number: join "
@@ -234,6 +235,7 @@ class Step:
             check_name(name, f"a variable read by step {id!r}")
         checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
         for check in checked:
+            # A class is callable too: calling it would make an instance, which counts as no verdict.
             if isclass(check):
                 raise ProcedureError(f"step {id!r}: {check.__name__} is a class: pass an instance of it", step=id)
             if not callable(check):
@@ -275,12 +277,14 @@ class Step:
         put(self, "origin", None)
         put(self, "examples", _read_examples(examples, id, kind, tree))
         for check in checked:
+            # Last, since a check looks at the finished step.
             misfit = getattr(check, "misfit", None)
             if callable(misfit) and (reason := misfit(self)) is not None:
                 raise ProcedureError(f"step {id!r}: {reason} (the check {check!r})", step=id)
 
     def __repr__(self) -> str:
         performer = self.performer if self.operation is not None else "model"
+        # What the constructor would make by itself is left out of the text.
         plain = Step(
             self.id, self.expression, instruction=self.instruction, performer=performer, operation=self.operation
         )
@@ -345,6 +349,7 @@ class Step:
         return self._changed(show_work=False, performer=origin.step.performer, origin=origin)
 
     def _changed(self, **changes: object) -> Step:
+        # Not through __init__: the parts were checked when the procedure was made.
         made = object.__new__(Step)
         for name in Step.__slots__:
             object.__setattr__(made, name, changes[name] if name in changes else getattr(self, name))
@@ -365,6 +370,7 @@ class Step:
         """
         if not self.checks:
             return self.type.read(text)
+        # 03/04/2026 is read as the document is: only the step's own check knows in which order.
         grounded = (check for check in self.checks if getattr(check, "name", None) == "grounded")
         orders = {order for check in grounded if (order := getattr(check, "order", None)) is not None}
         return self.type.read(text, order=orders.pop() if len(orders) == 1 else None)
@@ -466,6 +472,7 @@ def read_expression(text: str) -> Expression:
     check_grouping(text)
     try:
         return parse_expression(text)
+    # The error of plain arithmetic is the better one unless the text holds signs of terms.
     except ExpressionError:
         if TERM_SIGNS.search(text) is None:
             raise
@@ -475,14 +482,14 @@ def read_expression(text: str) -> Expression:
 
 
 def listed(items: Iterable[_T], role: str, example: str) -> tuple[_T, ...]:
-    """What was given as a list. A text would be taken for its letters, and a mapping would lose its values."""
+    """The items as a tuple; a text would count as its letters and a mapping lose its values, so both are refused."""
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
         raise ProcedureError(f"{role} is a list such as {example}, not a {type(items).__name__}")
     return tuple(items)
 
 
 def check_step(value: object, number: int) -> Step:
-    """Refuse what is no step, by its place in the list, counted from 1."""
+    """Raise unless the value is a step; `number` is its place in the list, from 1."""
     if not isinstance(value, Step):
         raise ProcedureError(f"step {number} is a {type(value).__name__}, not a Step")
     return value

@@ -175,6 +175,7 @@ def _input(line: int, name: str, node: Any) -> InputLine:
     if default is None:
         return InputLine(line, name, kind, None)
     text = text_of(default, "default")
+    # In quotes, or, where a type is declared, beginning like no number: text, and no expression over names.
     quoted = default.style is not None or not (kind is None or _UNQUOTED.match(text))
     return InputLine(line, name, kind, LiteralTerm(text) if quoted else _expression(default, "default"))
 
@@ -318,14 +319,16 @@ def _check(node: Any) -> Check:
 
 
 def _option(node: Any) -> object:
-    """What an option of a check is given."""
+    """The value of a check's option."""
     if node.id == "mapping":
         return {name: _option(value) for name, value in mapping_of(node, "a check").items()}
     if node.id == "sequence":
         return [_option(item) for item in node.value]
     text = text_of(node, "the value of an option")
-    if node.style is not None:  # it stands in quotes
+    if node.style is not None:  # in quotes it is text, even "3" or "true"
         return text
+    # YAML's other words for it, `no` and `off`, stay text and are refused by the option: as text they would count as
+    # true.
     if text.lower() in _TRUTH:
         return _TRUTH[text.lower()]
     number = _NUMBER.match(text)

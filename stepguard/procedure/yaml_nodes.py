@@ -16,11 +16,11 @@ from stepguard.errors import ProcedureError
 _JSON_STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"|\t', re.DOTALL)
 _DEEPEST: Final = 100  # an alias may hold itself
 _MOST_NODES: Final = 10_000
-"""So many nodes, and ten a character, may there be where each alias is counted as what it stands for."""
+"""The most nodes with every alias expanded, besides ten for each character of the text."""
 
 
 def compose_document(text: str, *, json: bool = False) -> Any:
-    """The nodes of a document, of which aliases make nothing endless.
+    """Compose the nodes of a document; aliases cannot make it endless.
 
     Raises ProcedureError: it is no YAML, or JSON; `line` names where.
     """
@@ -29,6 +29,7 @@ def compose_document(text: str, *, json: bool = False) -> Any:
     if json:
         text = _JSON_STRING.sub(lambda match: " " if match[0] == "\t" else match[0], text)
     try:
+        # Composed, not loaded: no tag makes an object, and every scalar keeps its text and its line.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -37,6 +38,7 @@ def compose_document(text: str, *, json: bool = False) -> Any:
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
         raise ProcedureError(f"the character {error.character:#x} cannot stand here", line=line) from None
+    # The parser recurses: deep nesting ends here.
     except (yaml.YAMLError, RecursionError) as error:
         raise ProcedureError(f"the document cannot be read: {error}", line=1) from None
     if root is None:
@@ -78,6 +80,7 @@ def mapping_of(node: Any, role: str, keys: Sequence[str] = ()) -> dict[str, Any]
         raise ProcedureError(f"{role} is a mapping with {', '.join(keys) or 'names'}", line=line_of(node))
     entries: dict[str, Any] = {}
     for key, value in node.value:
+        # A repeated key is refused below; PyYAML would silently keep the last.
         name = text_of(key, "a name")
         if keys and name not in keys:
             near = get_close_matches(name, keys, n=1)

@@ -1,4 +1,4 @@
-"""From what stands in a text to the nodes of a procedure: steps are made, names resolved, complaints get their line."""
+"""Build the nodes of a procedure from a parsed text: make steps, resolve names, give errors their line."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ _PERFORMERS: Final = {"formula": "model", "words": "model", "code": "code", "per
 
 @dataclass
 class ParsedProcedure:
-    """What a text declares, and the line of everything in it.
+    """The declarations of a text, and the line of everything in it.
 
     Attributes:
         lines: the line of each statement, under the `id()` of it.
@@ -70,7 +70,7 @@ class ParsedProcedure:
 
 
 def located(line: int, make: Callable[..., _T], *given: Any, **options: Any) -> _T:
-    """What a function makes; what it complains of is a complaint about a line. Raises ProcedureError: with the line."""
+    """Call a function, and raise its errors as ProcedureError with a line."""
     try:
         return make(*given, **options)
     except ProcedureError as error:
@@ -112,7 +112,7 @@ def build(
 
 
 def _records_first(items: Iterable[Any]) -> list[Any]:
-    """Types are known wherever they stand: records, behind those that they hold, and then all else."""
+    """Put records first, each behind those it holds: a type may be used above its declaration."""
     items = list(items)
     records = {item.name: item for item in items if isinstance(item, RecordBlock)}
     order: dict[int, RecordBlock] = {}
@@ -146,9 +146,11 @@ def finish(parsed: ParsedProcedure, *, unnamed: str, **host: Any) -> Procedure:
         "name": unnamed if parsed.name is None else parsed.name,
     }
     options |= {"tables": tuple(parsed.tables.values())} if parsed.tables else {}
+    # Only its own: inherited ones are printed where they are declared.
     options["records"] = tuple(record for name, record in parsed.records.items() if name not in parsed.inherited)
     if parsed.answer is not None:
         options["answer"] = parsed.answer.name if type(parsed.answer) is Name else parsed.answer
+    # Here as well as in Procedure, since only here the lines of the statements are known.
     if not all(isinstance(statement, Step) for statement in parsed.body):
         check_flow(tuple(parsed.body), parsed.inputs.values(), None, parsed.tables, parsed.lines)
     try:
@@ -168,6 +170,7 @@ def _as_value(content: Content, kind: ValueType) -> Content:
     words = content.words
     if content.kind != "words" or content.reads or words is None:
         return content
+    # `verdict: one_of("yes", "no") = "yes"` sets the value; asked as an instruction it would cost a call.
     if words in kind.options:
         return Content("formula", LiteralTerm(words))
     if kind.options or kind.kind == "boolean" or (words[:1].isdigit() and kind.kind != "text"):
@@ -187,8 +190,9 @@ def _cell(text: str) -> str:
 
 
 def _line_of(parsed: ParsedProcedure, error: ProcedureError) -> int:
-    """Where a complaint belongs: the one step it names, the first that cannot stand where it does, or the answer."""
+    """The line of an error: that of the step it names, of the first misplaced step, or of the answer."""
     steps = [each for each in parsed.body if isinstance(each, Step)]
+    # Two steps of one id are the error itself: the loop below finds the second.
     own = [step for step in steps if step.id == error.step]
     if len(own) == 1:
         return parsed.lines[id(own[0])]
@@ -292,6 +296,7 @@ class ProcedureBuilder:
                 line=block.line,
             )
         path = self.folder / str(block.file)
+        # A procedure from elsewhere must not read any file of the machine by "../".
         if not path.resolve().is_relative_to(self.folder.resolve()):
             raise ProcedureError(f"{block.file!r} lies outside of the folder of the procedure", line=block.line)
         try:
@@ -317,6 +322,7 @@ class ProcedureBuilder:
             self.types[raw.variable] = over.items
         body = self._block(raw.body)
         new = self.types.keys() - known.keys() - {raw.variable}
+        # The item and the body's own values end with the loop; outside, each is a list with one value a round.
         self.types = known | {name: ValueType(kind="list", items=self.types[name]) for name in new}
         return body
 
@@ -401,6 +407,7 @@ class ProcedureBuilder:
                 f"step {raw.id!r} calls a procedure: its checks stand behind the step of {name!r} that sets the answer",
                 line=raw.line,
             )
+        # Recursion is not declared above, so it would get the less helpful message below.
         if name in self.open:
             raise ProcedureError(f"the procedure {name!r} calls itself: use `repeat` or `for each`", line=raw.line)
         if name not in self.made.procedures:

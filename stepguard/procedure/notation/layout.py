@@ -1,4 +1,4 @@
-"""Blocks and brackets: what the tokens of a text mean by where they stand.
+"""Turn indentation into block tokens, and check what brackets hold.
 
 Indentation becomes tokens, as in Python: a line further in than the one above begins a block, one further out ends it.
 Inside of brackets line ends mean nothing. Behind a label, ``3. if a:``, the block's ``else:`` may stand below the label
@@ -17,7 +17,7 @@ from stepguard.errors import ProcedureError
 from stepguard.language.expression_parsing import MAX_DEPTH
 
 MAX_BLOCKS: Final = 20
-"""So many blocks may stand one in another."""
+"""How deep blocks may be nested."""
 _OPENING: Final = {"LPAR": "call", "READS": "call", "LSQB": "list", "LBRACE": "list"}
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
 _NUMBERS: Final = frozenset({"NUMBER", "PERCENT", "QUANTITY"})
@@ -60,14 +60,17 @@ class Layout(PostLex):
                 levels.append((start, start))
             first = False
             if kind == "LABEL":
+                # `3. if a:` may have its `else:` below the number or below the word.
                 levels[-1] = (levels[-1][0], (token.end_column or 1) - 1)
             elif kind in _OPENING:
+                # A bracket behind a name holds arguments, where a comma separates; one around a sum does not.
                 plain = kind == "LPAR" and before not in _WORD_TOKENS
                 brackets.append("group" if plain else _OPENING[kind])
                 if len(brackets) > MAX_DEPTH:
                     raise ProcedureError(f"nested deeper than {MAX_DEPTH} levels", line=token.line)
             elif kind in _CLOSING and brackets:
                 brackets.pop()
+            # max(1,000, x) could be three values.
             elif kind in _NUMBERS and "," in token and any(bracket != "group" for bracket in brackets):
                 raise ProcedureError(
                     f"digits grouped by a comma in {token!s} among values that commas separate: leave the comma out",

@@ -1,4 +1,4 @@
-"""The reader of the language: a text goes through the grammar, or its line is refused.
+"""Parse the language: a text follows the grammar, or its line is refused.
 
 The parser is made from its tables when it is first needed (about 30 ms) and kept; it holds nothing between texts.
 """
@@ -62,6 +62,7 @@ def prepared(text: str) -> str:
     body = text.removeprefix("\ufeff")
     if "\r" in body:
         body = _BREAK.sub("\n", body)
+    # The last line end carries the indent of the first line, so that a text indented as a whole closes its blocks.
     margin = _MARGIN.search(body)
     body = f"{body.rstrip()}\n{margin[1] if margin else ''}"
     check_lines(body)
@@ -87,6 +88,7 @@ def parse_term(text: str) -> Expression:
 def check_lines(body: str) -> None:
     """Refuse what no line may hold, and signs that not every reader takes in the same way."""
     longest = len(body) > _MAX_LINE
+    # The usual text holds none of the signs below: one search in place of a loop over the lines.
     if not longest and body.isascii() and not (_MARKS.search(body) or find_date(body)):
         return
     for at, line in enumerate(body.split("\n"), 1):
@@ -103,6 +105,7 @@ def check_lines(body: str) -> None:
         dated = find_date(line) is not None
         if line.isascii() and "%" not in line and ".000" not in line and not dated:
             continue
+        # Quoted words may hold anything; their length stays, so that positions do too.
         plain = _STRING.sub(lambda match: f'"{"x" * (len(match[0]) - 2)}"', line)
         if (unseen := _UNSEEN.search(plain)) is not None:
             raise ProcedureError(f"the character U+{ord(unseen[0]):04X} cannot be seen", line=at)

@@ -1,4 +1,4 @@
-"""Procedures as text: what the grammar reads, and reading it gives an equal procedure."""
+"""Print procedures as text that reads back as an equal procedure."""
 
 from __future__ import annotations
 
@@ -79,6 +79,7 @@ class _Printer:
         for statement in body:
             match statement:
                 case Step():
+                    # A step called `answer` needs a number in front, or it would be read as the declaration.
                     label += (labelled := statement.id in _HEADERS)
                     lines = _step(statement)
                     yield f"{indent}{f'{label}. ' if labelled else ''}{lines[0]}"
@@ -144,6 +145,7 @@ def _step(step: Step) -> list[str]:
     elif step.expression is not None:
         shown = format_value(step.expression)
         if isinstance(step.expression, LiteralTerm) and isinstance(step.expression.value, str):
+            # Bare quotes behind = are words for the model; brackets make them a value.
             shown = f"({shown})" if step.expression.text is None else shown
         line = f"{line} = {'by code ' if step.performer == 'code' else ''}{shown}"
     else:

@@ -1,4 +1,4 @@
-"""Values that a text gives to checks and defaults, as Python objects, and checks as text again."""
+"""Convert settings of checks and defaults from text to Python objects, and checks back to text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def quoted(text: str) -> str:
 
 
 def check_setting(tree: Expression) -> object:
-    """What an argument of a check stands for: a value, the name of a variable, the text of an expression."""
+    """Convert an argument of a check to a value, the name of a variable, or the text of an expression."""
     match tree:
         case Number(value):
             return value if isinstance(value, int) else _decimal(value)
@@ -70,14 +70,15 @@ def write_check(check: object) -> str | None:
     text = ", ".join([*map(_literal, values), *(f"{key}={_literal(value)}" for key, value in options.items())])
     written = f"{name}({text})" if text else name
     try:
-        again = call_check(name, [_read_back(each) for each in values], {k: _read_back(v) for k, v in options.items()})
+        reread = call_check(name, [_read_back(each) for each in values], {k: _read_back(v) for k, v in options.items()})
     except StepguardError:
         return None
-    return written if again == check else None
+    # Attributes need not tell all that a check was made with: it is only printed where that gives an equal one.
+    return written if reread == check else None
 
 
 def _arguments_of(check: object) -> tuple[list[object], dict[str, object]]:
-    """What a check was made with, as far as its attributes tell: values by their places, and options by name."""
+    """The arguments of a check, as far as its attributes tell: values by position, options by name."""
     values: list[object] = []
     options: dict[str, object] = {}
     for name, each in inspect.signature(type(check)).parameters.items():
@@ -112,7 +113,7 @@ def _literal(value: object) -> str:
 
 
 def _read_back(value: object) -> object:
-    """What `check_setting` makes of a value that was shown."""
+    """The value that `check_setting` reads from a printed one."""
     match value:
         case bool() | int() | str() | Decimal():
             return value

@@ -1,4 +1,4 @@
-"""What is wrong with a text that the grammar refuses: what stands there, what could stand there, and the remedy.
+"""Explain why the grammar refuses a text: what stands there, what could stand there, and the remedy.
 
 Most slips are habits from other notations (``:=``, ``elif``, ``end``, words without quotes); each has its own sentence.
 For everything else the place is named, with what could have stood there.
@@ -143,7 +143,7 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*\(.*\)\s*\Z", "a call sets a variable: `receipt = tool pay(amount=total)`"),
     )
 )
-"""Lines as they are often written, without what stands in quotes and comments; the first that fits is told."""
+"""Common mistakes, as patterns on a line without its quotes and comments; the first that matches is reported."""
 
 _EXPECTED: Final[tuple[tuple[frozenset[str], str], ...]] = tuple(
     (frozenset(names.split()), words)
@@ -170,16 +170,18 @@ _KEYWORDS: Final = ("if", "else", "repeat", "for", "inputs", "answer", "name", "
 
 
 def explain(text: str, error: UnexpectedInput) -> ProcedureError:
-    """What is wrong, with the line and the remedy."""
+    """The error for a refused text, with its line and the remedy."""
     lines = text.split("\n")
     token = getattr(error, "token", None)
     number = error.line if isinstance(error.line, int) and error.line > 0 else len(lines)
+    # At the end of the text the fault is in the last line that holds something.
     if isinstance(token, Token) and token.type == "$END":
         number = max((at for at, line in enumerate(lines, 1) if line.strip()), default=1)
         if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
             return ProcedureError("no step found: write one step a line, such as `t1 = x + y`", line=1)
     if isinstance(token, Token) and token.type in ("_NL", "_INDENT", "_DEDENT") and token.line is not None:
         number = token.line + (token.type == "_INDENT") * (token.count("\n") if token.type == "_NL" else 1)
+    # An open bracket swallows the line ends behind it, so the parser stops lines below the mistake.
     if (opened := _open_bracket(lines, number)) is not None:
         return ProcedureError(f"{opened[1]!r} is not closed", line=opened[0])
     if isinstance(token, Token) and token.type == "_INDENT":
@@ -197,7 +199,8 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
 
 
 def explain_term(text: str, error: UnexpectedInput) -> str:
-    """What is wrong with an expression, and the remedy."""
+    """The message for a refused expression, with the remedy."""
+    # The parser of plain arithmetic has better messages.
     if not TERM_SIGNS.search(text):
         try:
             parse_expression(text)
@@ -259,7 +262,7 @@ def _allowed(error: UnexpectedInput) -> set[str]:
 
 
 def _expected(shown: str, plain: str, error: UnexpectedInput) -> str | None:
-    """What a line is, as a whole, where that can be told."""
+    """The message for a line that is wrong as a whole, None where only a place in it is."""
     if "_INDENT" in _allowed(error):
         return f"{shown} is not indented, and a block begins above it: indent what stands in it"
     first = re.match(r"[A-Za-z]+", plain)

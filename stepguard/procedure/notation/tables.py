@@ -1,4 +1,4 @@
-"""The tables of the parser, worked out beforehand: making them from the grammar takes longer than all else at a start.
+"""Precomputed tables of the parser: making them from the grammar is the slowest part of a start.
 
     python -m stepguard.procedure.notation.tables
 
@@ -57,9 +57,10 @@ def load_parser(**options: Any) -> Lark | None:
 
 
 def tables_of(parser: Lark) -> dict[str, Any]:
-    """What `Lark.save` says of a parser, as JSON data, without what belongs to this machine."""
+    """The state that `Lark.save` writes, as JSON data, without what belongs to this machine."""
     saved = io.BytesIO()
     parser.save(saved)
+    # Only bytes made in the line above are unpickled; what is shipped is JSON.
     whole = pickle.loads(saved.getvalue())
     whole["data"]["options"] = {
         name: value for name, value in whole["data"]["options"].items() if name in (*_SHAPE, "lexer", "g_regex_flags")
@@ -74,6 +75,7 @@ def _numbered(entries: dict[str, Any]) -> dict[int, Any]:
 
 
 def _hash(grammar: bytes) -> str:
+    # Git may check text files out with other line ends.
     return hashlib.sha256(grammar.replace(b"\r\n", b"\n")).hexdigest()
 
 

@@ -1,4 +1,4 @@
-"""From tokens to trees: what the rules of the grammar stand for.
+"""Turn the rules of the grammar into trees.
 
 Expressions become the trees of `stepguard.language.expressions` and `stepguard.language.terms` at once. Statements and
 declarations become the plain tuples below with the line they stand in; `stepguard.procedure.notation.building` makes
@@ -337,6 +337,7 @@ class Trees(Transformer[Token, Any]):
 
     def opposite(self, children: list[Any]) -> Expression:
         _check_truth(children[1], children[0])
+        # The grammar nests these without brackets, which are what Layout counts.
         inner, depth = children[1], 1
         while isinstance(inner, Not):
             inner, depth = inner.operand, depth + 1
@@ -421,6 +422,7 @@ def _literal(token: Token) -> Expression:
             return LiteralTerm(unquote(token))
         case "NUMBER" | "PERCENT":
             try:
+                # Layout has refused grouped digits where a comma separates values.
                 return parse_expression(token.translate(_BLANKS))
             except ExpressionError as error:
                 raise refuse(error.message, token) from error
