@@ -1,4 +1,4 @@
-"""The arguments of a call: as values for the rules, and as data for the tool."""
+"""Read the arguments of a call, as values for the rules and as data for the tool."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MAX_DEPTH: Final = 100
 
 
 def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tuple[dict[str, Value], dict[str, Any]]:
-    """The arguments of a call as values by name, and as the tool is given them.
+    """Read the arguments of a call: as values by name, and as the data that the tool is given.
 
     Raises ValueRefused: they are not those of the tool.
     """
@@ -40,6 +40,7 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
             raise ValueRefused("they are no JSON object", text="") from None
     if not isinstance(given, Mapping):
         raise ValueRefused("they are no JSON object", text="")
+    # Of a key that stands twice, the rules could read one value and the tool the other.
     if isinstance(given, JsonObject) and given.repeated:
         raise ValueRefused(f"{min(given.repeated)[:40]!r} is given twice", text="")
     names = {each.name for each in tool.parameters}
@@ -48,6 +49,7 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
     for name in given:
         if name in names:
             continue
+        # A further argument may not be another spelling of a declared one: the tool could take it for that.
         plain = folded(name) if isinstance(name, str) else name
         if not tool.more or not isinstance(name, str) or any(folded(each) == plain for each in names):
             raise ValueRefused(f"there is no argument {str(name)[:40]!r}", text="")
@@ -55,6 +57,7 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
             data[name] = plain_data(given[name])
         except ValueRefused as error:
             raise ValueRefused(f"{str(name)[:40]}: {error.reason}", text="") from None
+    # A default is passed on explicitly, so that the tool runs with the value that the rules have read.
     for each in tool.parameters:
         if each.name in given:
             try:
@@ -63,7 +66,7 @@ def read_arguments_of(tool: DeclaredTool, given: object, reader: Reader) -> tupl
                 raise ValueRefused(f"{each.name}: {error.reason}", text="") from None
         elif each.value is not None:
             values[each.name] = each.value
-            if not each.type.structured:  # the tool may have a default of its own, which no rule has read
+            if not each.type.structured:
                 data[each.name] = json_value(each.type, each.value)
         else:
             raise ValueRefused(f"{each.name!r} is missing", text="")
@@ -92,13 +95,16 @@ def plain_data(value: Any, depth: int = 0) -> Any:
     if depth > _MAX_DEPTH:
         raise ValueRefused("nested too deeply", text="")
     if isinstance(value, JsonNumber):
+        # The length first: Python refuses to parse very long integers, and 1e999 becomes infinite.
         number = json.loads(str(value)) if len(value) <= _MAX_DIGITS else inf
         if number in (inf, -inf):
             raise ValueRefused("a number is too long or too large", text="")
         return number
+    # Enums before texts: a member that is a text too shows its name, not its value, to `str`.
     if isinstance(value, Enum):
         return plain_data(value.value, depth + 1)
     if isinstance(value, str):
+        # Not str(): a subclass of text could show itself otherwise than it compares.
         return str.__str__(value)
     if value is None or isinstance(value, bool | int | float):
         return value

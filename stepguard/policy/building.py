@@ -1,4 +1,4 @@
-"""From what stands in a text or in YAML to a policy."""
+"""Build a policy from the parts of a text or a YAML document."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def assemble(items: Iterable[Any], *, name: str, folder: Path | None) -> Policy:
     """The policy of what was declared. Raises PolicyError: the parts do not make one; `line` names where."""
     try:
         return _Assembly(folder).policy(items, name)
+    # Before the next clause: it is a ProcedureError too, and has its line already.
     except PolicyError:
         raise
     except ProcedureError as error:

@@ -1,4 +1,4 @@
-"""Conditions as comparisons of what they read with bounds, alike however they are written.
+"""Read conditions as comparisons of sums with bounds, so that equal ones are alike however they are written.
 
 ``amount + fee > 2 * paid`` is ``amount + fee - 2 * paid`` above 0, and so is ``2 * (paid - fee / 2) < amount``: what is
 counted or measured is a sum of terms, each with a factor, and a term is whatever cannot be taken apart. Names
@@ -38,7 +38,7 @@ from stepguard.language.values import to_exact
 
 _COUNTED: Final = frozenset({"date", "duration", "quantity"})
 _MOST_PARTS: Final = 32
-"""What is longer is a term by itself: names may stand for names that stand for names."""
+"""A longer part counts as one term: names may stand for names that stand for names."""
 
 _MOST_ROWS: Final = 1024
 
@@ -73,7 +73,7 @@ class Joined(NamedTuple):
 
 
 class Opposite(NamedTuple):
-    """What holds where a condition does not."""
+    """The negation of a condition."""
 
     part: Truth
 
@@ -82,7 +82,7 @@ Truth = bool | Comparison | Joined | Opposite
 
 
 def comparisons_in(truth: Truth) -> Iterator[Comparison]:
-    """What a condition is joined of."""
+    """The comparisons that a condition is made of."""
     stack = [truth]
     while stack:
         match stack.pop():
@@ -127,6 +127,7 @@ class ConditionReader:
             self.texts[name] = value
             return
         text = self.text(value)
+        # Names of names double in length each time; a long one is replaced by a short name that no other has.
         self.texts[name] = text if len(text) <= 40 * _MOST_PARTS else f"{name} {len(self.texts)}"
         if kind.kind == "boolean":
             truth = self.truth(value)
@@ -142,7 +143,7 @@ class ConditionReader:
         return type_of(tree, self.types, self.tables)
 
     def truth(self, tree: Expression) -> Truth:
-        """What a condition says."""
+        """Read a condition."""
         match tree:
             case Logic(operator, operands):
                 return Joined(operator == "and", tuple(map(self.truth, operands)))
@@ -159,7 +160,7 @@ class ConditionReader:
         return Comparison(self.text(tree), "==", True)
 
     def compared(self, operator: str, left: Expression, right: Expression) -> Truth:
-        """What a comparison says."""
+        """Read a comparison."""
         kind = self.type(left)
         for one, other in ((left, right), (right, left)):
             if isinstance(other, LiteralTerm) and isinstance(other.value, bool):
@@ -167,6 +168,7 @@ class ConditionReader:
                 return truth if other.value is (operator == "==") else Opposite(truth)
         if kind.numeric or kind.kind in _COUNTED or kind.kind == "time":
             unit = kind.unit
+            # Degrees Celsius are no sums: their zero is not that of kelvins.
             if unit is None or not has_offset(unit) or unit == self.type(right).unit:
                 return _against_bound(operator, added(self.sum(left, unit), self.sum(right, unit), -1), self.ranges)
         return _against_bound(operator, added(self.named(left), self.named(right), -1), self.ranges)
@@ -190,6 +192,7 @@ class ConditionReader:
                 return added({}, self.sum(operand, unit), -1)
             case Chain(operands, operators):
                 kinds = {self.type(each).kind for each in operands}
+                # A month has no fixed length, and clock times wrap around at midnight.
                 if tree.additive and not kinds & {"period", "time"}:
                     signs = (-1 if each == "-" else 1 for each in operators)
                     parts = zip(operands[1:], signs, strict=True)
@@ -224,7 +227,7 @@ class ConditionReader:
         return total
 
     def range(self, tree: Expression, kind: ValueType) -> ValueRange:
-        """What the values of a term may be."""
+        """The range of a term's values, as far as its form tells."""
         match tree:
             case Aggregate("count"):
                 return ValueRange(Fraction(1), Fraction(0))
@@ -242,6 +245,7 @@ class ConditionReader:
                 numbers = [each for each in values if each is not None]
                 if len(numbers) == len(rows):
                     return ValueRange(least=min(numbers), most=max(numbers))
+            # Only what is read as it is declared: the places of a type say nothing of what is computed from it.
             case Name() | Field() | Item() if not isinstance(tree, Operand) or isinstance(tree, Field | Item):
                 if kind.kind in ("integer", "date"):
                     return ValueRange(Fraction(1))
@@ -262,7 +266,8 @@ class ConditionReader:
 
 
 def _number_of(text: str) -> Fraction:
-    """A number that stands for a text, and for no other one."""
+    """A number that stands for this text and no other."""
+    # The x in front keeps leading zero bytes apart.
     return Fraction(int.from_bytes(f"x{text}".encode("utf-8", "surrogatepass")))
 
 
@@ -284,7 +289,7 @@ def _constant(value: object, unit: Unit | None) -> Fraction | None:
 
 
 def constant_of(total: LinearSum) -> Fraction | None:
-    """What a sum without terms comes to; None of every other one."""
+    """The value of a sum without terms; None of any other."""
     return None if total.keys() - {""} else total.get("", Fraction(0))
 
 
@@ -297,13 +302,15 @@ def added(one: LinearSum, other: LinearSum, factor: int | Fraction) -> dict[str,
 
 
 def _against_bound(operator: str, difference: LinearSum, ranges: Mapping[str, ValueRange]) -> Truth:
-    """What is said of a difference that is compared with nothing."""
+    """Compare a difference with zero."""
     parts = [(text, each) for text, each in sorted(difference.items()) if text and each]
     bound = -difference.get("", Fraction(0))
     if not parts:
         return COMPARISONS[operator](0, bound)
     first = parts[0][1]
+    # Divided by the first factor: 2*a > 4 and a > 2 are one comparison.
     scaled = tuple((text, each / first) for text, each in parts)
+    # Division by a negative number turns the comparison around.
     sign = operator if first > 0 else MIRRORED[operator]
     return Comparison(
         " + ".join(f"{factor} {text}" for text, factor in scaled),
@@ -315,7 +322,7 @@ def _against_bound(operator: str, difference: LinearSum, ranges: Mapping[str, Va
 
 
 def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, ValueRange]) -> ValueRange:
-    """What a sum may be, from what its terms may be."""
+    """The range of a sum, from those of its terms."""
     if len(parts) == 1 and (options := ranges.get(parts[0][0], ValueRange()).options):
         return ValueRange(options=options)
     step: Fraction | None = Fraction(0)

@@ -1,4 +1,4 @@
-"""Whether conditions can hold together: decided over every order in which what they compare may stand to its bounds.
+"""Decide whether conditions can hold together, over every order in which their terms may stand to their bounds.
 
 A term or a sum that is compared with bounds is below, at, between or above them; every other truth value is true or
 false. In each of these cases what is said of sums that have terms in common are linear inequalities, which have a
@@ -26,6 +26,7 @@ from stepguard.policy.condition_reading import (
     comparisons_in,
 )
 
+# Where one of these bounds is passed nothing is claimed: a policy is only refused for what is proved.
 _MOST_CASES: Final = 1024
 _MOST_OF_A_TERM: Final = 5
 _MOST_TOGETHER: Final = 6
@@ -44,7 +45,7 @@ class RuleConditions:
         self._comparing: dict[str, list[Truth]] = {}
 
     def add(self, condition: Truth) -> None:
-        """One more that holds."""
+        """Add a condition that holds."""
         for term in _terms_of(condition):
             self._comparing.setdefault(term, []).append(condition)
 
@@ -53,6 +54,7 @@ class RuleConditions:
         terms = list(dict.fromkeys(term for each in conditions for term in _terms_of(each)))
         met = set(terms)
         near: dict[int, Truth] = {}
+        # Breadth first: what shares a term with the new condition counts before what shares one with that.
         for term in terms:  # grows by the terms of what is near
             for each in self._of(term):
                 if id(each) not in near and len(near) < _MOST_TOGETHER:
@@ -142,6 +144,7 @@ def _solvable(given: list[_Inequality]) -> bool:
         rest = [each for each in given if term not in each.sum]
         above = [each for each in given if each.sum.get(term, 0) > 0]
         below = [each for each in given if each.sum.get(term, 0) < 0]
+        # Elimination grows with the product; what is not decided counts as possible.
         if len(rest) + len(above) * len(below) > _MOST_INEQUALITIES:
             return True
         given = rest + [_without(term, one, other) for one in above for other in below]
@@ -160,9 +163,11 @@ def _terms_of(condition: Truth) -> list[str]:
 
 def _places(bounds: Sequence[Any], kind: ValueRange) -> list[int]:
     """Where a term may stand: at its nth bound (2n + 1), or before, between and behind them; or be false and true."""
+    # A truth value has no bounds: place 0 is false, 1 is true.
     if bounds[0] is True:
         return [0, 1]
     if kind.options and set(bounds) <= set(kind.options):
+        # Options have no order: "none of these" is one place, and only where an option is left.
         others = [0] if set(bounds) < set(kind.options) else []
         return [2 * place + 1 for place in range(len(bounds))] + others
     every = range(2 * len(bounds) + 1)
@@ -199,6 +204,7 @@ def _holds(truth: Truth, where: Mapping[str, int], bounds: Mapping[str, list[Any
         case Opposite(part):
             return not _holds(part, where, bounds)
         case Comparison(term, operator, bound):
+            # Places and bounds are compared in the same numbering, so the operator works on them directly.
             place = 1 if bound is True else 2 * bisect_left(bounds[term], bound) + 1
             return COMPARISONS[operator](where[term], place)
     return truth

@@ -1,4 +1,4 @@
-"""What a gate says of a call: allowed, refused, to be asked of a person, or to be taken over by one."""
+"""The decisions of a gate: a call is allowed, refused, put to a person, or the conversation is handed over."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class FactQuestion:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of a call.
+    """The decision on a call.
 
     Attributes:
         outcome: ``allow``, ``refuse``, ``ask`` (a person, by `questions` and `confirmations`) or ``hand_over``.
@@ -101,6 +101,7 @@ class Decision:
         """What the agent is told in place of a result: the rule in the words of the host, and what to do first."""
         if self.outcome == "allow":
             return ""
+        # Several demands may give the same sentence; the agent reads it once.
         sentences: dict[str, None] = {}
         for reason in self.reasons:
             words = reason.words if reason.words.endswith(("?", "!")) else f"{reason.words.rstrip('.')}."

@@ -1,4 +1,4 @@
-"""Where a demand stands in a rule: the names it may read, and what is demanded above it."""
+"""The scope of a demand: the names it may read, and the demands above it."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ class CallLimit(NamedTuple):
 
     def covers(self, other: CallLimit) -> bool:
         """Whether it is reached before another one."""
+        # A limit without a period counts for ever, so it is reached before any with one.
         longer = self.within is None or self.within == other.within
         if isinstance(self.within, Fraction) and isinstance(other.within, Fraction):
             longer = self.within >= other.within
@@ -48,7 +49,7 @@ class DemandedCall(NamedTuple):
 
 @dataclass
 class EarlierDemands:
-    """What stands above a demand and counts where it stands."""
+    """The demands above a demand that count where it stands."""
 
     conditions: RuleConditions = field(default_factory=RuleConditions)
     limits: list[CallLimit] = field(default_factory=list)

@@ -79,6 +79,7 @@ class PolicyGate:
             options = {"zone": str(zone), "reused_ids": reused_ids, "observe": observe}
             self._memory.open_journal(ledger, run_id, options)
         try:
+            # A fact that is refused must not leave the conversation locked in the ledger.
             self._memory.learn_at_start(facts or {})
         except BaseException:
             self.close()
@@ -92,7 +93,7 @@ class PolicyGate:
     # ---- calls
 
     def offer(self, tool: str, arguments: str | Mapping[str, Any], *, id: str, now: datetime | None = None) -> Decision:
-        """What becomes of a call. It is not made here.
+        """Decide on a call. It is not made here.
 
         The same call under the same `id` gets the same decision again where it was let through, so that nothing is done
         twice; where it was not, it is judged anew.
@@ -109,14 +110,16 @@ class PolicyGate:
             self._reached = ()
             decision = self._decide(tool, arguments, id[:MAX_ID], now)
             if self._observe and not decision.allowed:
+                # An observed call counts as made, or limits would be reached later than in a gate that refuses.
                 decision = self._made_anyway(decision, arguments, now)
             moment = None if now is None else now.isoformat()
             self._memory.decisions.append({**decision.to_dict(), "arguments": dict(decision.arguments), "at": moment})
+            # Durable before the host learns of it: after a crash, a call that may have been made is known.
             self._memory.write()
             return decision
 
     def result(self, id: str, value: object = None) -> None:
-        """What a call gave back: it succeeded.
+        """Report the result of a call that succeeded.
 
         Args:
             id: the identifier of a call that was let through and is not answered yet.
@@ -134,7 +137,7 @@ class PolicyGate:
             self._memory.write()
 
     def failed(self, id: str, *, done: bool = True) -> None:
-        """A call has failed.
+        """Report that a call failed.
 
         Args:
             id: as for `result`.
@@ -146,6 +149,7 @@ class PolicyGate:
         with self._lock:
             call = self._memory.waiting(id)
             call.status = "failed" if done else "not_done"
+            # The tool did nothing, so the yeses that let the call through may be used again.
             if not done:
                 for by in call.yeses:
                     self._memory.set_yes(self._memory.yes_to(by, self.policy.tools[call.tool], call.data))
@@ -159,6 +163,7 @@ class PolicyGate:
     def recorded(self, decision: Decision) -> str | None:
         """The result of a call that is offered again after it was answered, as text; None of every other one."""
         call = self._memory.history.by_id.get(decision.call)
+        # Only a call that was refused as a repetition: any other gets a decision of its own.
         if call is None or call.status != "succeeded" or all(each.kind != "repeated" for each in decision.reasons):
             return None
         values = None
@@ -171,7 +176,7 @@ class PolicyGate:
     # ---- what the host knows
 
     def learn(self, fact: str, *keys: object, value: object, strength: str = "proved") -> None:
-        """What the host, a person or a checked judgement says; it replaces what was known before.
+        """Record a fact from the host, a person or a checked judgement; it replaces what was known before.
 
         Args:
             fact: the name of the fact.
@@ -187,7 +192,7 @@ class PolicyGate:
             self._memory.write()
 
     def confirm(self, decision: Decision, *, by: str) -> None:
-        """Somebody has said yes to this very call; it counts once.
+        """Record somebody's yes to this very call; it counts once.
 
         Args:
             decision: the decision that asked for it.
@@ -197,7 +202,7 @@ class PolicyGate:
         self.confirm_call(decision.tool, decision.arguments, by=by)
 
     def confirm_call(self, tool: str, arguments: str | Mapping[str, Any], *, by: str) -> None:
-        """Somebody has said yes to a call that is not offered yet; arguments that cannot be read agree to nothing."""
+        """Record a yes to a call that is not offered yet; with unreadable arguments it is a yes to nothing."""
         declared = self.policy.tools.get(tool)
         if declared is None:
             return
@@ -207,7 +212,7 @@ class PolicyGate:
             self._memory.write()
 
     def withdraw(self, decision: Decision, *, by: str) -> None:
-        """A yes does not hold any more, also where the call that it let through turns out to have done nothing."""
+        """Take back a yes, also one whose call turns out to have done nothing, which would otherwise give it back."""
         with self._lock, suppress(KeyError, ValueRefused):
             tool = self.policy.tools[decision.tool]
             memory, withdrawn = self._memory, self._memory.yes_to(by, tool, decision.arguments)
@@ -266,6 +271,7 @@ class PolicyGate:
     # ---- the parts of a decision
 
     def _decide(self, name: str, arguments: str | Mapping[str, Any], id: str, now: datetime | None) -> Decision:
+        # The name is the agent's: it may be anything JSON has, and an unhashable one must not raise.
         tool = self.policy.tools.get(name) if isinstance(name, str) else None
         if tool is None:
             shown = " ".join(str(name).split())[:60]
@@ -276,11 +282,13 @@ class PolicyGate:
         try:
             values, data = read_arguments_of(tool, arguments, self._memory.reader)
         except ValueRefused as error:
+            # A tool that only reads and has no rules can do no harm: its arguments go on as they came.
             if not free:
                 words = f"Its arguments cannot be used as they are: {error.reason}"
                 return self._refused(name, id, {}, Reason("arguments", name, words, "Correct them and call it again."))
             data = given_data(arguments)
         before = self._memory.history.by_id.get(id)
+        # One identifier, one call: where the first is not answered, a second would be made twice.
         if before is not None and (before.status == "pending" or not (self._reused_ids or before.status == "not_done")):
             if before.status == "pending" and before.says(name, values, data):
                 return _allowed(before)
@@ -300,6 +308,7 @@ class PolicyGate:
         self, tool: DeclaredTool, id: str, values: dict[str, Value], data: dict[str, Any], now: datetime | None
     ) -> Decision:
         for name in tool.compared:
+            # The tool may take "a1" for "A1", while the rules about A1 would not apply to it.
             if self._memory.known.misspelt(values[name]):
                 words = f"Its argument {name} is spelled differently from the value that is known"
                 return self._refused(
@@ -310,6 +319,7 @@ class PolicyGate:
         judgement = judge_call(
             self.policy, tool, values, self._memory.history, known=self._memory.facts, clock=clock, confirmed=roles
         )
+        # Kept for an observing gate, whose call counts against these limits although it was refused.
         self._reached = tuple(judgement.spent)
         if judgement.reasons:
             return self._refused(tool.name, id, data, *judgement.reasons)
@@ -324,7 +334,7 @@ class PolicyGate:
         return self._let(tool, id, values, data, now, spent=self._reached, yeses=tuple(judgement.yeses))
 
     def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
-        """A call that is only observed: it is made whatever was decided of it."""
+        """Count an observed call as made, whatever was decided."""
         tool = self.policy.tools.get(decision.tool)
         if tool is None:
             return replace(decision, arguments=given_data(arguments))
@@ -348,6 +358,7 @@ class PolicyGate:
         yeses: tuple[str, ...] = (),
     ) -> Decision:
         number = len(self._memory.history.calls)
+        # The number makes the key another one for each call, and the same one for a call that is offered again.
         text = "\0".join([self._memory.conversation, str(number), tool.name, as_json(data)])
         key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
         at = None if now is None else cast(timedelta, read_moment(now, self._zone)["at"])
@@ -366,6 +377,7 @@ class PolicyGate:
             )
 
     def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:
+        # All unknown names share one counter: an agent that makes names up is handed over, too.
         counter = tool if tool in self.policy.tools else ""
         if counted and not self._observe:
             self._memory.refused[counter] = self._memory.refused.get(counter, 0) + 1

@@ -1,4 +1,4 @@
-"""What has happened in a conversation, as the rules look at it: calls let through, results, facts, yeses, limits."""
+"""The history of a conversation as the rules see it: calls let through, results, facts, yeses, limits."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class CallHistory:
         self._keys_by_argument: dict[tuple[str, str, Value], list[tuple[Value, ...]]] = {}
 
     def add(self, call: LetThrough) -> None:
-        """A call that was let through."""
+        """Add a call that was let through."""
         self.calls.append(call)
         self.by_tool.setdefault(call.tool, []).append(call)
         self.by_id[call.id] = call
@@ -141,17 +141,19 @@ class CallHistory:
             self.limits.setdefault(limit, []).append(call)
 
     def see(self, tool: str, sight: Sight) -> None:
-        """A result that rules may look at; it takes the place of an older one of the same call."""
+        """Add a result that rules may look at, in place of an older one of the same call."""
         key = _key(sight.plain)
         sights = self._sights.setdefault(tool, {})
         if key not in sights:
             for name, value in sight.plain.items():
                 self._keys_by_argument.setdefault((tool, name, value), []).append(key)
         same = sights.setdefault(key, [])
+        # Results may come in another order than their calls; that of the later call counts.
         if any(each.values == sight.values and each.number > sight.number for each in same):
             return
         same[:] = [each for each in same if each.values != sight.values]
         same.append(sight)
+        # Changes while this call was under way: whether it saw the state before or after is not known.
         for wanted, number in reversed(self._changes.get(tool, ())):
             if number < min(sight.open, default=sight.number):
                 break
@@ -159,7 +161,7 @@ class CallHistory:
                 sight.stale_by.append(number)
 
     def changed(self, tool: str, wanted: dict[str, Value], number: int) -> None:
-        """A call makes the results of these calls stale."""
+        """Note that a call makes the results of these calls stale."""
         plain = {name: folded(value) for name, value in wanted.items()}
         self._changes.setdefault(tool, []).append((plain, number))
         for sight in self._candidates(tool, plain):
@@ -167,7 +169,7 @@ class CallHistory:
                 sight.stale_by.append(number)
 
     def changed_all(self, number: int) -> None:
-        """A call makes every result stale that was got before it."""
+        """Note that a call makes every earlier result stale."""
         self._all_changed[number] = None
 
     def matching(self, tool: str, wanted: dict[str, Value]) -> list[Sight]:
@@ -179,14 +181,17 @@ class CallHistory:
         """The calls that count, with such arguments as a reader takes for the same; those that were not read count."""
         plain = {name: folded(value) for name, value in wanted.items()}
         listed = [self._by_argument.get((tool, name, value), []) for name, value in plain.items()]
+        # Calls whose arguments could not be read may have been any: they count for every pattern.
         unread = self._unread.get(tool, []) if listed else []
+        # The argument with the fewest earlier calls: a long conversation is not searched as a whole.
         read = min(listed, key=len) if listed else self.by_tool.get(tool, [])
         for call in chain(unread, read):
             if call.counts and (call.values is None or all(call.plain[name] == value for name, value in plain.items())):
                 yield call
 
     def state_of(self, sight: Sight) -> Literal["fresh", "stale", "unanswered"]:
-        """Whether nothing has changed what a result says."""
+        """Whether a result still holds: fresh, stale, or not known until open calls are answered."""
+        # Calls that were open when the result was asked for may have changed it in the meantime.
         since = [number for number in sight.open if number in self._all_changed]
         for number in reversed(self._all_changed):
             if number <= sight.number:

@@ -1,4 +1,4 @@
-"""Where a conversation is made durable: what has changed at its gate is written before anything is done with it.
+"""The journal of a conversation: each change at its gate is made durable before anything is done with it.
 
 A change is part of what `PolicyGate.to_dict` gives: new ``facts`` and ``decisions``, each of the ``calls`` that is new
 or has changed with its ``number``, and ``refused`` and ``handed_over`` as they are now, where they changed; of yeses
@@ -51,7 +51,7 @@ class GateLedger(Protocol):
 
 
 class GateChanges:
-    """What has changed at a gate since that was last made durable; nothing is noted where it never is.
+    """The changes at a gate since they were last made durable.
 
     Args:
         journal: where it is made durable.
@@ -70,11 +70,11 @@ class GateChanges:
         self._lost = False
 
     def call(self, call: LetThrough) -> None:
-        """A call is new, or has changed."""
+        """Note a new or changed call."""
         self._calls[call.number] = call
 
     def yes(self, yes: str, *, given: bool) -> None:
-        """A yes was given; or was used, or taken back."""
+        """Note a yes that was given, used or taken back."""
         self._yeses[yes] = given
 
     def write(self, **latest: Any) -> None:
@@ -95,6 +95,8 @@ class GateChanges:
         }
         change |= {name: part for name, part in parts.items() if part}
         if change:
+            # Until the write has returned: after an error nobody knows whether it is durable, so the gate must not go
+            # on.
             self._lost = True
             self.journal.write(change)
             self._lost = False

@@ -1,4 +1,4 @@
-"""Whether a call keeps its rules: exactly, from what the host and the tools gave; see `stepguard.policy.scope`.
+"""Judge whether a call keeps its rules, exactly, from what the host and the tools gave; see `stepguard.policy.scope`.
 
 What has no value refuses the call, and what is not known is asked.
 """
@@ -57,12 +57,12 @@ _UNCHANGED: Final = "Do not repeat it unchanged."
 
 
 class _Stopped(Exception):
-    """What stands behind cannot be judged."""
+    """The demands behind this one cannot be judged."""
 
 
 @dataclass(slots=True)
 class CallJudgement:
-    """What the rules say of a call.
+    """The judgement of the rules on a call.
 
     Attributes:
         reasons: why it is refused.
@@ -97,7 +97,7 @@ def judge_call(
     clock: Record | None,
     confirmed: frozenset[str],
 ) -> CallJudgement:
-    """What the rules say of a call.
+    """Judge a call by its rules.
 
     Args:
         policy: the policy.
@@ -213,8 +213,9 @@ class _RuleJudge:
         self.kept(demand, scope, path)
 
     def open_demand(self, demand: Demand, scope: RuleScope, path: str, missing: Iterable[FactMissing]) -> None:
-        """A demand of which it is not known whether it counts: where it is kept, nobody needs to be asked."""
+        """Judge a demand that may not count. Where it is kept anyway, nobody is asked whether it does."""
         outer = self.judgement
+        # With the limits so far: in a loop, a limit must not start anew for each item.
         self.judgement = trial = CallJudgement(spent=list(outer.spent))
         with suppress(_Stopped):
             self.kept(demand, scope, path)
@@ -223,6 +224,7 @@ class _RuleJudge:
             self.ask_facts(missing, demand)
         else:
             outer.spent = trial.spent
+            # Used up even though they may not have been needed, or one yes would let two calls through.
             outer.yeses |= trial.yeses
 
     def kept(self, demand: Demand, scope: RuleScope, path: str) -> None:
@@ -243,6 +245,7 @@ class _RuleJudge:
                 if by not in self.confirmed:
                     words = demand.words or f"The {by} has to approve this very call first"
                     self.wait("unconfirmed", demand, words)
+                # Also where it was given: the call uses it up.
                 self.judgement.yeses[by] = None
             case Limit():
                 self.limit(demand, scope, path)
@@ -269,6 +272,7 @@ class _RuleJudge:
     def branch(self, demand: Branching, scope: RuleScope, path: str) -> None:
         for number, (condition, body) in enumerate(demand.branches):
             truth = self.decided(condition, scope, demand)
+            # Without an answer, which branch counts is unknown, and so is everything in it.
             if truth is None:
                 return
             if truth:
@@ -291,6 +295,7 @@ class _RuleJudge:
     def sights(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> list[Sight]:
         """The results of such calls."""
         wanted = self.wanted(pattern, demand, scope)
+        # Exactly these arguments: a result for another spelling may be about something else.
         return [each for each in self.history.matching(pattern.tool, wanted) if not _spelling(each.values, wanted)]
 
     def seen(self, demand: Seen, scope: RuleScope) -> None:
@@ -318,6 +323,7 @@ class _RuleJudge:
     def seen_all(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> Value:
         values: list[Value] = []
         for sight in self.sights(pattern, demand, scope):
+            # Left out and not refused: the rule asks for what still holds.
             if self.history.state_of(sight) != "fresh":
                 continue
             if sight.value is None:
@@ -342,6 +348,7 @@ class _RuleJudge:
                 self.refuse("done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called")
             return
         if not any(
+            # In another spelling a call permits nothing, while for `not done` above it counts.
             call.status == "succeeded" and call.whole and call.values is not None and not _spelling(call.values, wanted)
             for call in calls
         ):
@@ -375,12 +382,14 @@ class _RuleJudge:
                 self.undecided(demand, "within no time at all nothing can be counted")
             since = cast(timedelta, self.clock["at"]) - span
             spent = [each for each in spent if each.at is None or each.at > since]
+        # Plus those of this very call: in a loop, each item counts against the limit.
         if len(spent) + sum(each == limit for each in self.judgement.spent) >= demand.most:
             times = "once" if demand.most == 1 else f"{demand.most} times"
             of_each = "".join(f" per {short_text(each)}" for each in demand.per)
             period = "" if within is None else f" within {short_text(within)}"
             words = f"{self.tool.name} may be called at most {times}{of_each}{period}, and that limit is reached"
             self.refuse("spent", demand, words)
+        # Also where it is reached: an observed call counts against the limit all the same.
         self.judgement.spent.append(limit)
 
 

@@ -22,7 +22,7 @@ _KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")
 
 
 class KnownFacts:
-    """What is known of the facts of a policy.
+    """The known facts of a policy.
 
     Args:
         policy: the policy.
@@ -61,6 +61,7 @@ class KnownFacts:
             )
         if len(keys) != len(fact.keys):
             raise ConfigError(f"{name} is told by {len(fact.keys)} keys, {len(keys)} are given", option="keys")
+        # Everything is read before anything is kept: a fact that is refused leaves no trace.
         read = self._read(fact.type, value, name)
         pairs = zip(fact.keys, keys, strict=True)
         place = tuple(self._read(each.type, key, f"{name}, {each.name}") for each, key in pairs)
@@ -79,7 +80,7 @@ class KnownFacts:
         return read
 
     def question(self, name: str, keys: tuple[Value, ...]) -> FactQuestion:
-        """What is asked about a fact that is not known."""
+        """The question about a fact that is not known."""
         fact = self._facts[name]
         pairs = zip(fact.keys, keys, strict=True)
         written = tuple(each.type.write(key) if each.type.kind in _KEPT_AS_TEXT else key for each, key in pairs)

@@ -1,4 +1,4 @@
-"""What a gate remembers of its conversation: calls, results, facts, yeses, refusals, decisions.
+"""The memory of a gate: calls, results, facts, yeses, refusals and decisions of its conversation.
 
 It is saved and gone on from as plain data, all of it or change by change (`stepguard.policy.journal`).
 """
@@ -24,7 +24,7 @@ from stepguard.policy.rules import tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in
 
 MAX_ID: Final = 512
-"""Of a longer identifier so many characters count."""
+"""How many characters of an identifier count."""
 _VERSION: Final = 1
 _STATE: Final = ("facts", "calls", "yeses", "refused", "handed_over", "decisions")
 
@@ -65,13 +65,14 @@ class GateMemory:
     # ---- calls
 
     def add(self, call: LetThrough, tool: DeclaredTool) -> None:
-        """A call was let through, or was in an earlier process."""
+        """Add a call that was let through, now or in an earlier process."""
         self.history.add(call)
         self.note(call)
         if tool.reads:
             return
         if call.status == "pending" and tool.changes != ():
             self.open.add(call.number)
+        # What it changes is undeclared, or hangs on arguments that could not be read: anything may have changed.
         if tool.changes is None or call.values is None:
             self.history.changed_all(call.number)
             return
@@ -103,6 +104,7 @@ class GateMemory:
 
     def see(self, call: LetThrough, value: object) -> None:
         """Keep what a result says, for the rules to look at."""
+        # No rule can ask for the result of arguments that nobody could read.
         if call.values is None:
             return
         tool = self.policy.tools[call.tool]
@@ -110,6 +112,7 @@ class GateMemory:
         self.known.add(texts_in(read))
         call.whole = tool.result is None or is_whole(read)
         self.history.see(tool.name, Sight(call.values, read, call.whole, call.number, call.open))
+        # An error that came back as a result says nothing of the new state.
         if tool.reads or tool.result is None or not call.whole:
             return
         # What a change gives back is the new state of the one thing that it changes; of two it is not known which.
@@ -137,6 +140,7 @@ class GateMemory:
         Raises ValueRefused: the arguments cannot be read.
         """
         values, data = read_arguments_of(tool, arguments, self.reader)
+        # Of the exact values: a yes to 5 holds for 5.00, and for no other amount.
         exact = {name: show_value(cast(Value, to_exact(each))) for name, each in values.items()}
         parts = [by, tool.name, as_json({**data, **exact})]
         return hashlib.sha256("\0".join(parts).encode("utf-8", "backslashreplace")).hexdigest()
@@ -185,6 +189,7 @@ class GateMemory:
             if number == len(calls):
                 values = read_arguments_of(tool, each["arguments"], self.reader)[0] if each["read"] else None
                 self.add(LetThrough.from_dict(each, number, values), tool)
+            # Only an open call can change: a journal that was altered cannot turn an answer into another one.
             elif calls[number].status == "pending":
                 call = calls[number]
                 call.status, call.result, call.yeses = each["status"], each["result"], tuple(each["yeses"])
@@ -194,6 +199,7 @@ class GateMemory:
                 self.open.discard(number)
             if each["status"] == "succeeded":
                 answered.append(number)
+        # Behind all calls of the change: which results are stale depends on the calls around them.
         for number in answered:
             self.see(calls[number], calls[number].result)
         self.yeses = (self.yeses | {*change.get("yeses", ()), *change.get("given", ())}) - {*change.get("used", ())}

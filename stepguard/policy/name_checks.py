@@ -1,4 +1,4 @@
-"""What can be known of the names and types in rules: of expressions, tables, and the calls that they speak of.
+"""Check the names and types in rules: expressions, tables, and patterns of calls.
 
 A `PolicyError` that is raised here has no line: whoever checks a demand adds where it stands.
 """
@@ -87,7 +87,7 @@ class ExpressionChecker:
         return kind
 
     def truth(self, given: ExpressionLike, scope: DemandScope) -> Truth:
-        """What a condition says, which can hold and not hold."""
+        """Read a condition, and refuse one that always or never holds."""
         kind = self.type(given, scope)
         if kind.kind != "boolean":
             raise PolicyError(
@@ -96,6 +96,7 @@ class ExpressionChecker:
         tree = tree_of(given)
         joined = [node for node in nodes_of(tree) if isinstance(node, Logic | Not)]
         parts = [part for node in joined for part in (node.operands if isinstance(node, Logic) else (node.operand,))]
+        # The parts as well: one that always holds says nothing, even where the whole may fail.
         for part in (*parts, tree):
             names = set(variables_in(part))
             if not names:
@@ -128,6 +129,7 @@ class ExpressionChecker:
             case Item(Name() as of, keys) if of.name in self.tables and of.name not in self.keyed:
                 self._look_up(self.tables[of.name], keys, scope)
             case Member(_, Name() as of) if of.name in self.tables:
+                # Membership reads all keys: which rows are of use cannot be told any more.
                 self.looked_up[of.name] = None
             case Compare() | Member() if not variables_in(node):
                 raise PolicyError(f"{short_text(node)!r} reads nothing and {_ALWAYS}")
@@ -258,7 +260,7 @@ def _is_known(tree: Expression, scope: DemandScope) -> bool:
 
 
 def _possible_values(key: Expression, scope: DemandScope) -> tuple[Value, ...]:
-    """What a key may be; nothing where that cannot be told."""
+    """The values that a key may have; none where that cannot be told."""
     if isinstance(key, Number | LiteralTerm):
         return (key.value,)
     return scope.reader.type(key).options if _is_known(key, scope) else ()
@@ -266,6 +268,7 @@ def _possible_values(key: Expression, scope: DemandScope) -> tuple[Value, ...]:
 
 def _check_arithmetic(chain: Chain, scope: DemandScope) -> None:
     for operator, operand in zip(chain.operators, chain.operands[1:], strict=True):
+        # As a sum, since 2*x - x - x is zero as well.
         if operator in ("/", "//", "%") and not any(scope.reader.sum(operand).values()):
             raise PolicyError(f"{short_text(chain)!r} divides by {short_text(operand)!r}, which is 0")
     parts = [each.value for each in chain.operands if isinstance(each, LiteralTerm)]

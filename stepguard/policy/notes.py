@@ -1,4 +1,4 @@
-"""What may be meant otherwise in a policy that is right by itself: sums that a negative amount would lower.
+"""Notes on a policy that is valid but may not mean what it says: sums that a negative amount would lower.
 
 ``sum of refunds.amount`` over earlier calls, or over a list among the arguments, adds up what an agent has written. A
 limit on such a sum holds only where a rule keeps each amount from being negative.
@@ -63,7 +63,7 @@ _Sources = Mapping[str, _Argument]
 
 
 def notes_on(rules: Iterable[Rule], tools: Mapping[str, DeclaredTool]) -> tuple[PolicyNote, ...]:
-    """What there is to be said of the rules of a policy, in their order."""
+    """The notes on the rules of a policy, in their order."""
     listed = list(rules)
     kept = {argument for rule in listed for argument in _arguments_of(rule.demands, _arguments(rule, tools))}
     notes: dict[PolicyNote, None] = {}
@@ -166,6 +166,7 @@ def _outermost_aggregates(tree: Expression) -> Iterator[Aggregate]:
 
 def _arguments_of(demands: Iterable[Demand], sources: _Sources) -> Iterator[_Argument]:
     for demand in demands:
+        # Not in an `if`, and without an exemption: such a demand does not keep every amount from being negative.
         if isinstance(demand, Requirement) and demand.exemption is None:
             yield from _not_negative(tree_of(demand.condition), sources, holds=not demand.negated)
         elif isinstance(demand, Repetition):
@@ -173,10 +174,11 @@ def _arguments_of(demands: Iterable[Demand], sources: _Sources) -> Iterator[_Arg
 
 
 def _not_negative(tree: Expression, sources: _Sources, *, holds: bool) -> Iterator[_Argument]:
-    """What is not negative where a condition holds, or where it does not."""
+    """The arguments that cannot be negative where a condition holds, or where it does not."""
     match tree:
         case Not(operand):
             yield from _not_negative(operand, sources, holds=not holds)
+        # All parts of an `and` hold; where an `or` does not hold, none of its parts does.
         case Logic(operator, operands) if (operator == "and") is holds:
             for operand in operands:
                 yield from _not_negative(operand, sources, holds=holds)

@@ -1,4 +1,4 @@
-"""The reader of policies: a text goes through the grammar, or its line is refused with what could stand there.
+"""Parse policies: a text follows the grammar, or its line is refused with what could stand there.
 
 The grammar is that of procedures with the rules of `grammar.lark` behind it, so that an expression means in a policy
 what it means in a procedure. It is built when it is first needed and holds nothing between texts.
@@ -104,6 +104,7 @@ def parse_rule_part(text: str, kind: str, line: int | None = None) -> Any:
 def _parsed(text: str, start: str) -> Any:
     try:
         body = prepared(text)
+        # Shown as two lines, such a text could hide a rule in what the grammar reads as a comment.
         hidden = _BREAKS.search(body)
         if hidden is not None:
             raise PolicyError(

@@ -52,7 +52,7 @@ class FactTable(Table):
         return made
 
     def look_up(self, keys: Sequence[Value]) -> Value:
-        """What is known.
+        """Look the fact up.
 
         Raises:
             FactMissing: nothing is.
@@ -272,6 +272,7 @@ class Policy:
 
     def _parts(self) -> tuple[object, ...]:
         defaults = {name: dict(fields) for name, fields in self.defaults.items()}
+        # Without lines and derived parts: a comment above a rule must not make it another policy.
         tools = [
             (each.name, each.parameters, each.result, each.reads, each.changes, each.more)
             for each in self.tools.values()

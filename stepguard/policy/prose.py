@@ -1,4 +1,4 @@
-"""A written policy as a draft of rules: what can be read in one way only, and a list of everything else.
+"""Draft rules from a written policy: what can be read in one way only, and a list of everything else.
 
 A sentence becomes a rule where all of it is one of a few forms and names its tool as such: in backticks, with an
 underscore, or with brackets behind it. One that stands below a heading, below an item, or beside other words is only
@@ -40,7 +40,7 @@ _BOUNDS: Final = {
 
 
 class ProseNote(NamedTuple):
-    """What became of a sentence that is no rule of the draft.
+    """The outcome of a sentence that is no rule of the draft.
 
     Attributes:
         line: its line, from 1; None for what was said of a tool.
@@ -126,6 +126,7 @@ def draft_policy(text: str, tools: ToolDeclarations | None = None, *, name: str 
     for tool in declared:
         if tool in ruled or tool in known.reads:
             continue
+        # Forbidden, it would make the rule that waits for it impossible to keep.
         if tool in wanted:
             notes.append(ProseNote(None, "assumed", tool, "a rule of the draft wants it first, so that it is free"))
             rules.append(f"allow {tool}")
@@ -178,6 +179,7 @@ def _narrowed(blocks: list[ProseBlock], read: list[_Sentences]) -> list[bool]:
     for section, sentences in zip(sections, read, strict=True):
         backs = [each for _, each, rule in sentences if isinstance(rule, str) and _TAKES_BACK.search(each)]
         narrow |= {section} if backs else set()
+        # "The rules above no longer apply": which ones are meant cannot be told.
         if any(map(_OF_ALL.search, backs)):
             return [True] * len(blocks)
     within, narrowed = False, []  # from the end: whether what follows is part of the item, and no rule
@@ -193,14 +195,14 @@ _TAKES_BACK: Final = re.compile(
     r"|disregard|ignore|examples?|proposals?|proposed|drafts?)\b|~~|:[\s\"'*_)]{0,9}$|^\W+$",
     re.IGNORECASE,
 )
-"""What takes a rule back, or is said of what is none; a list that begins behind a colon, or marks alone."""
+"""Words that take a rule back or say that something is none; a colon that begins a list; marks alone."""
 _OF_ALL: Final = re.compile(r"\b(?:rules?|polic(?:y|ies)|above|below|document|guidelines?)\b", re.IGNORECASE)
 _REFERS: Final = re.compile(
     r"(?:this|these|that|those|it|they|such|the above|the (?:former|latter|rules?)|except|unless|but|however|only|if|"
     r"not|note|though|although|still|there|when|otherwise|exceptions?)\b",
     re.IGNORECASE,
 )
-"""How a sentence begins that may narrow the one before it."""
+"""The beginnings of sentences that may narrow the one before."""
 _NARROWED: Final = "it stands beside or behind words that are no rule, which may narrow it"
 _UNREAD: Final = "it fits none of the forms that can be read in one way only"
 
@@ -209,6 +211,7 @@ _UNREAD: Final = "it fits none of the forms that can be read in one way only"
 
 
 def _read_sentence(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule | str:
+    # Emphasis changes no meaning; __ within a name does.
     plain = re.sub(r"\*\*|__(?=[\s`])|(?<=[\s`])__", "", sentence).strip()
     plain = re.sub(r"(?<![.!?])[.!]$", "", plain)
     for form, build in _FORMS:
@@ -240,6 +243,7 @@ def _before(match: re.Match[str], known: Mapping[str, Mapping[str, str]]) -> _Dr
     first = str(_name_in(match, "first"))
     if first == _tool_of(match):
         return "a call cannot come before itself"
+    # A tool without arguments has only one call.
     doubt = "of which arguments is not said: any call of it will do" if known.get(first) != {} else None
     return _DraftedRule(_tool_of(match), f"done {first}", doubt)
 

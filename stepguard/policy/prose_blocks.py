@@ -1,4 +1,4 @@
-"""A written text as blocks and sentences, each with its line, and with what it stands below.
+"""Split a written text into blocks and sentences, each with its line and the headings and items above it.
 
 Headings, items, a line that leads to a list: what is below them may be meant for them alone. Code, tables, quotations
 and comments are no sentences.
@@ -45,7 +45,7 @@ def _is_other(line: str, *, inside: bool) -> bool:
 
 
 class _ProseOutline:
-    """What the next block stands below: headings, items, a line that leads to it."""
+    """The headings, items and leading line above the next block."""
 
     def __init__(self) -> None:
         self._headings: list[tuple[int, str]] = []
@@ -57,6 +57,7 @@ class _ProseOutline:
         """A heading; the first one at the top is a title, and one that is a tool's name narrows nothing."""
         self._items, self._lead = [], None
         self._headings = [each for each in self._headings if each[0] < level]
+        # A title covers the whole text, so it narrows none of it.
         if (level > 1 or self._titled) and not _TOOL_ALONE.fullmatch(text):
             self._headings.append((level, text))
         self._titled = True
@@ -106,6 +107,7 @@ def prose_blocks(text: str) -> Iterator[ProseBlock]:
         line = given.rstrip()
         heading, listed = _HEADING.fullmatch(line.strip()), _ITEM.fullmatch(line)
         was_commented = commented
+        # The last mark of a line decides what the next line is in.
         commented = line.rfind("<!--") > line.rfind("-->") if "<!--" in line or "-->" in line else commented
         if (behind := _fence_behind(line, fence)) != fence:
             yield from closed()

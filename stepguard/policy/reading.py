@@ -1,4 +1,4 @@
-"""Arguments and results as values: arguments strictly, since an agent wrote them; results as far as they are declared.
+"""Read arguments and results as values: arguments strictly, since an agent wrote them; results as far as declared.
 
 An argument is taken as the one value that it says, and goes on to the tool as this policy has read it. What could be
 read in two ways is refused by name: text for a truth value, digits that are no plain decimal, further arguments. Of a
@@ -59,6 +59,7 @@ def read_moment(given: object, zone: tzinfo) -> Record:
             moment = datetime.fromisoformat(given)
         except ValueError:
             raise ValueRefused("there is no such moment", text=given) from None
+        # Twice in a night when clocks are put back, never in one when they are put forward.
         if moment.tzinfo is None and zone.utcoffset(moment) != zone.utcoffset(moment.replace(fold=1)):
             raise ValueRefused("clocks are changed then: say it with its offset, such as +01:00", text=given)
     elif isinstance(given, datetime):
@@ -84,7 +85,7 @@ def read_zone(name: str) -> tzinfo:
 
 
 def result_data(given: object) -> object:
-    """What a tool gave back as JSON data whose numbers are still text; text that is no JSON stays text."""
+    """Decode a tool's result as JSON whose numbers are still text; text that is no JSON stays text."""
     if isinstance(given, str):
         try:
             return decode(given)
@@ -96,6 +97,7 @@ def result_data(given: object) -> object:
 def folded(value: Value) -> Value:
     """A value as it is counted: texts that a reader takes for the same are one."""
     if isinstance(value, str):
+        # The same as below for plain text, many times faster.
         if value.isascii() and value.isprintable():
             return value.lower().replace(" ", "")
         return "".join(without_unseen(normalize("NFKC", value)).translate(_ALIKE).casefold().split())
@@ -237,7 +239,7 @@ class Reader:
         return value, kind.write(value)
 
     def result(self, kind: ValueType, given: object) -> Value | None:
-        """What is declared of a result; None where it is no value of its type."""
+        """Read the declared part of a result; None where it is no value of its type."""
         return self._result(kind, given, 0)
 
     def _result(self, kind: ValueType, given: object, depth: int) -> Value | None:
@@ -269,12 +271,15 @@ class Reader:
 
     def _list_result(self, kind: ValueType, given: object, depth: int) -> Value | None:
         keyed = kind.record is not None and kind.record.get("key") is not None and isinstance(given, Mapping)
+        # A repeated key would silently drop a record.
         if keyed and not (isinstance(given, JsonObject) and given.repeated):
             assert isinstance(given, Mapping)
+            # A mapping by identifiers, as many APIs have it, read as a list whose records have a `key`.
             given = [{**each, "key": key} if isinstance(each, Mapping) else None for key, each in given.items()]
         if not isinstance(given, list | tuple):
             return None
         read = [self._result(kind, each, depth + 1) for each in given]
+        # One bad item spoils the list: without it, a sum or a count over the rest would be wrong.
         return None if any(each is None for each in read) else tuple(cast("list[Value]", read))
 
 
@@ -283,10 +288,13 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
         number = _number_text(given)
         if number is not None:
             if kind.kind == "text":
+                # Some tools send identifiers as numbers; one such as 1.0 could be written in several ways.
                 return str(given) if str(given).isdecimal() else None
+            # A bare number for a percentage: 5 may be 5% or 500%.
             if not kind.numeric or kind.kind == "percent":
                 return None
             return kind.accept(Decimal(number))
+        # A datetime is a date to Python: its time and zone would be dropped.
         if isinstance(given, datetime):
             return None
         if kind.kind == "text":
@@ -324,6 +332,7 @@ def _json_number(kind: ValueType, value: Value) -> object:
     if type(exact) is int:
         return exact if kind.kind != "percent" else exact * 100
     text = kind.write(value).rstrip("%") if kind.kind == "percent" else format_exact(cast(Any, exact))
+    # A fraction has no number in JSON, so the tool gets text.
     if "/" in text:
         return text
     number = json.loads(text)

@@ -1,4 +1,4 @@
-"""Judging a kept conversation again: whether the policy lets through what its gate let through."""
+"""Judge a kept conversation again: does the policy let through what its gate let through?"""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ def rejudge(
     for place, change in enumerate(changes):
         try:
             wrong = _judge(gate, change, known, observed=options["observe"])
+        # The record may have been altered in any way, so anything may be missing or of another type in it.
         except (StepguardError, AttributeError, LookupError, TypeError, ValueError) as error:
             wrong = f"it cannot be what happened ({type(error).__name__}: {error})"
         if wrong is not None:
@@ -52,9 +53,10 @@ def _judge(gate: PolicyGate, change: Mapping[str, Any], known: set[int], *, obse
         if decision["outcome"] != "allow":
             continue
         at = None if decision["at"] is None else datetime.fromisoformat(decision["at"])
-        again = gate.offer(decision["tool"], decision["arguments"], id=decision["call"], now=at)
-        if (again.outcome, again.number, again.key) != ("allow", decision["number"], decision["key"]):
-            outcome = f"{again.outcome}: {again.message}" if again.outcome != "allow" else "another key"
+        rejudged = gate.offer(decision["tool"], decision["arguments"], id=decision["call"], now=at)
+        # The key too: it is made of the conversation, the number and the arguments, so altered ones show.
+        if (rejudged.outcome, rejudged.number, rejudged.key) != ("allow", decision["number"], decision["key"]):
+            outcome = f"{rejudged.outcome}: {rejudged.message}" if rejudged.outcome != "allow" else "another key"
             return f"the call {decision['call']!r} was let through, and the policy says {outcome}"
         made.add(decision["number"])
     fresh = {each["number"] for each in change.get("calls", ())} - known

@@ -1,4 +1,4 @@
-"""Recorded conversations against a policy: which calls would have been refused, by which rule, and where.
+"""Replay recorded conversations against a policy: which calls it would have refused, by which rule, and where.
 
 Every call is judged by what was known when it was made, and then counted as made, since it was.
 """
@@ -72,7 +72,7 @@ class RecordedCall:
 
 @dataclass(frozen=True, slots=True)
 class RecordedConversation:
-    """What was recorded of a conversation.
+    """The record of a conversation.
 
     Attributes:
         name: its identifier, or that of its trace.
@@ -136,10 +136,12 @@ def replay_conversation(
         ConfigError: a message holds calls in another form than OpenAI's chats.
     """
     conversation = recorded if isinstance(recorded, RecordedConversation) else _of_messages(recorded, number)
+    # Observing: the calls were made, so each has to count for those behind it, whatever is decided.
     gate = policy.gate(conversation=conversation.name or str(number), zone=zone, observe=True, facts=facts)
     steps = [(call.at, 0, id) for id, call in conversation.calls.items()]
     for id, call in conversation.calls.items():
         if call.answered is not None:
+            # Never before the call itself, whatever the clocks of two recorders say.
             steps.append((max(call.at, call.answered), 1, id))
     moments = [at for at, _ in conversation.messages]
     replayed: dict[str, ReplayedCall] = {}
@@ -185,6 +187,7 @@ def _of_messages(messages: ChatMessages, number: int) -> RecordedConversation:
             function = call_data.get("function") or {}
             call = RecordedCall(0, str(function.get("name")), (NO_MOMENT, place, at), function.get("arguments") or "{}")
             call.message = place + 1
+            # By its place: identifiers may be used again in one conversation.
             conversation.calls[f"{place}.{at}"] = waiting[str(call_data.get("id"))] = call
     return conversation
 

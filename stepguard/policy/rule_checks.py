@@ -1,4 +1,4 @@
-"""What can be known of the rules of a policy: whether each demand can be kept and be broken, and changes anything."""
+"""Check the rules of a policy: each demand can be kept, can be broken, and changes something."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class RuleChecker:
         self._numbers = count(1)
 
     def check_changes(self, tool: DeclaredTool, facts: Mapping[str, DeclaredFact]) -> None:
-        """What a tool makes stale, which follows from its arguments."""
+        """Check the calls that a tool makes stale; they may hang on its arguments alone."""
         types = {each.name: each.type for each in tool.parameters}
         scope = DemandScope(tool.name, ConditionReader(types, self.expressions.tables))
         with _located(tool.line):
@@ -104,6 +104,7 @@ class RuleChecker:
         if len(rule.names) > len(tool.parameters):
             raise PolicyError(f"{tool.name} takes {len(tool.parameters)} arguments, the rule names {len(rule.names)}")
         for name, own in zip(rule.names, tool.names, strict=False):
+            # `before refund(amount, order)` with the arguments in another order would silently swap their values.
             if name != own and name in tool.names:
                 raise PolicyError(
                     f"{name!r} names the argument {own!r} of {tool.name} in this rule, which has another one of that "
@@ -115,6 +116,7 @@ class RuleChecker:
         reader.name("today", DATE, _TODAY)
         read = {each.name for each in nodes_of(rule) if type(each) is Name}
         for name, parameter in zip(names, tool.parameters, strict=True):
+            # Only where the rule reads it: otherwise the fact keeps its meaning and nothing is ambiguous.
             if name in read and (name in reader.types or name in tables):
                 raise PolicyError(
                     f"{name!r} is an argument of {tool.name} and something else: name it anew in the rule"
@@ -132,6 +134,7 @@ class RuleChecker:
                 self._demand(demand, scope)
                 bare = _without_words(demand)
                 always = replace(bare, exemption=None) if isinstance(bare, WordedDemand) else bare
+                # Limits are compared by what they count, in add_limit.
                 if not isinstance(demand, Limit) and not scope.passed.isdisjoint({bare, always}):
                     raise PolicyError("a line above it says the same: leave one of them out")
                 scope.passed.add(bare)
@@ -189,6 +192,7 @@ class RuleChecker:
     def _seen(self, demand: Seen, case: Truth, scope: DemandScope) -> None:
         """A result that has to be there, and what it is called."""
         calls = [self._calls.call(each, scope) for each in demand.patterns]
+        # With a condition, or with alternatives, this call need not have been made.
         if case is True and len(calls) == 1:
             scope.above.add_call(calls[0], made=True)
         if demand.name is None:
@@ -229,6 +233,7 @@ class RuleChecker:
         if demand.exemption is not None:
             _check_exception(shown, case, kept, broken)
         conditions = scope.above.conditions
+        # Where it never counts nothing more can be said; _case has noted that.
         if conditions.exclude(case):
             return
         if conditions.exclude(case, kept):
@@ -299,6 +304,7 @@ class RuleChecker:
             above = behind.inner()
             if behind.conditions.exclude(case):
                 self._note(demand, f"the case {shown!r} never comes up behind what is required above it: leave it out")
+                # Checked by itself: everything in a case that never comes up would contradict what is above it.
                 above = EarlierDemands()
             elif not number and behind.conditions.exclude(Opposite(case)):
                 self._note(demand, f"the case {shown!r} comes up always behind what is required above it")

@@ -1,4 +1,4 @@
-"""What a policy is made of: tools, facts and rules, as text, YAML and Python have them alike.
+"""The parts of a policy, tools, facts and rules, the same for text, YAML and Python.
 
 An expression may be given as text. `line` is where a node stands in a text; two nodes that say the same are equal
 wherever they stand.
@@ -147,7 +147,7 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WordedDemand:
-    """A demand with the words that are said of it, and what exempts from it."""
+    """A demand with its words for the agent and its exemption."""
 
     exemption: Exemption | None = None
     words: str | None = None
@@ -301,7 +301,7 @@ class Rule:
 
 
 def bound_names(rule: Rule, parameters: Iterable[str]) -> tuple[str, ...]:
-    """What the arguments of a tool are called in a rule."""
+    """The names of a tool's arguments in a rule."""
     return (*rule.names, *tuple(parameters)[len(rule.names) :])
 
 

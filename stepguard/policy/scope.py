@@ -1,4 +1,4 @@
-"""What a rule reads where a demand stands, and what its expressions come to there.
+"""The scope in which a demand's expressions are evaluated.
 
 A truth value may be unknown where a fact is that nobody has given; ``or`` and ``and`` are decided without it where they
 can be. Everything else that has no value, a missing field, a division by zero, is an error.
@@ -63,7 +63,7 @@ class RuleScope(dict[str, Value]):
         return not self._secret.isdisjoint(variables_in(tree_of(given)))
 
     def value(self, given: ExpressionLike) -> Value:
-        """What an expression comes to.
+        """Evaluate an expression.
 
         Raises:
             FactMissing: a fact is not known.
@@ -82,6 +82,7 @@ class RuleScope(dict[str, Value]):
         tree: Expression = tree_of(given)
         match tree:
             case Logic(operator, operands):
+                # Kleene's logic: one operand that decides is enough, whatever is unknown about the others.
                 decides = operator == "or"
                 unknown = False
                 for operand in operands:

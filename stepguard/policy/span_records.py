@@ -1,4 +1,4 @@
-"""OpenTelemetry records in JSON lines, as far as the conventions for generative AI name what is in them.
+"""Read OpenTelemetry records in JSON lines, as far as the conventions for generative AI name their parts.
 
 A line is a span or log record as the Python SDK writes it, or an export of OTLP with many of them, as the Collector's
 file exporter does. Of other spans nothing is read.
@@ -89,6 +89,7 @@ def _records(data: Mapping[str, Any], line: int) -> Iterator[SpanRecord]:
     span = _id(data.get("spanId") or data.get("span_id") or context.get("span_id"))
     parent = _id(data.get("parentSpanId") or data.get("parent_id"))
     name, kind = str(data.get("name") or data.get("eventName") or data.get("event_name") or ""), data.get("kind")
+    # OTLP writes kinds as numbers or names, the Python SDK as members of its enum.
     remote = kind in (2, "SPAN_KIND_SERVER", "SpanKind.SERVER")
     own = [each for each in attributes if each.startswith(_PREFIX)]
     start = _time(data, ("startTimeUnixNano", "start_time", *_MOMENTS), line)
@@ -126,6 +127,7 @@ def _value(given: object) -> Any:
             return given[name]
     if "intValue" in given:
         text = str(given["intValue"])
+        # OTLP's JSON writes 64-bit integers as text.
         return int(text) if text.lstrip("-").isdecimal() and len(text) < 30 else text
     for name in ("arrayValue", "kvlistValue"):
         if name in given:
@@ -150,6 +152,7 @@ def _time(data: Mapping[str, Any], names: tuple[str, ...], line: int) -> datetim
             continue
         try:
             if text.isdecimal():
+                # Cut first, since the number may be of any length; nanoseconds become what datetime holds.
                 return _EPOCH + timedelta(microseconds=int(text[:25]) // 1000)
             moment = datetime.fromisoformat(text)
         except (ValueError, OverflowError):

@@ -1,4 +1,4 @@
-"""Conversations recorded as OpenTelemetry spans, by the conventions for generative AI, against a policy.
+"""Replay conversations that were recorded as OpenTelemetry spans, by the conventions for generative AI.
 
 A call is a span ``execute_tool`` with its name, its arguments and its result; or it stands in the messages of spans and
 events of inferences (``gen_ai.input.messages``, ``gen_ai.output.messages``). Where both are recorded they are one call
@@ -34,6 +34,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     Raises:
         ConfigError: a line holds no record, or a call cannot be read from what was recorded.
     """
+    # The server's span of a call that its client has recorded would count the call twice.
     everything = [each for each in read_records(lines) if not each.remote]
     records = [each for each in everything if each.attributes]
     known: dict[str, dict[str, None]] = {}
@@ -43,6 +44,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     nesting = _Nesting(everything)
     conversations: dict[str, RecordedConversation] = {}
     for number, record in enumerate(records):
+        # Refused, not skipped: a replay that missed calls would find everything in order.
         if record.name in _OLD_EVENTS:
             raise _unread(record.line, f"messages are recorded one by one: {_CONTENT}")
         own = record.attributes.get("gen_ai.conversation.id")
@@ -137,12 +139,14 @@ def _execution(conversation: RecordedConversation, record: SpanRecord, number: i
     key = id if isinstance(id, str) and id else f"{record.trace}.{record.span}"
     known = conversation.calls.get(key)
     if known is not None and known.executed:
+        # Kept apart by the span, or two calls would be counted as one.
         key = f"{key}.{record.span}"  # an identifier that is used again
         known = None
     call = RecordedCall(record.line, tool, (record.start, number, 0), answered=(record.end, number, 1), executed=True)
     call.arguments, call.result = record.attributes.get(_ARGUMENTS), record.attributes.get(_RESULT)
     call.failed = record.failed
     if known is not None:
+        # Two layers may each have recorded a part of the same call.
         call.arguments = known.arguments if call.arguments is None else call.arguments
         call.result = known.result if call.result is None else call.result
     conversation.calls[key] = call

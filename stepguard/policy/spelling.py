@@ -1,4 +1,4 @@
-"""Other spellings of what is known: an identifier that an agent writes is written as it is known, or refused.
+"""Refuse other spellings of known texts: an agent writes an identifier as it is known, or the call is refused.
 
 Rules compare texts exactly, and the tool behind may not: where ``a1`` would be taken for ``A1``, a rule about ``A1``
 would be passed by. So an argument that rules read may not differ from a text of the rules, of results or of the host in
@@ -45,7 +45,7 @@ class KnownTexts:
         return made
 
     def add(self, texts: Iterable[object]) -> None:
-        """Texts that are known."""
+        """Add known texts."""
         for text in texts:
             if isinstance(text, str) and len(text) <= _LONGEST:
                 self._spellings.setdefault(folded(text), set()).add(text)

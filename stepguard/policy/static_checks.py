@@ -1,4 +1,4 @@
-"""What can be known of a policy when it is made: whether its parts fit, and whether everything in it is of use."""
+"""Check a policy when it is made: its parts fit together, and everything in it is of use."""
 
 from __future__ import annotations
 
@@ -45,6 +45,7 @@ def check_rules(
         ):
             reason = "it only reads" if tools[rule.tool].reads else "a rule speaks of it"
             raise PolicyError(f"`allow {rule.tool}` is of no use: {reason}; leave one of them out", line=rule.line)
+    # "Manager" and "manager" would be two people, and a yes of one no yes of the other.
     roles = {by.casefold(): by for tool in tools.values() for by in tool.roles}
     for tool in tools.values():
         checker.check_changes(tool, facts)
@@ -91,6 +92,7 @@ def _never_called(tools: Mapping[str, DeclaredTool]) -> dict[str, str]:
             forbidden[tool.name] = "it is forbidden" if line is None else f"line {line} forbids it"
     called: set[str] = set()
     grows = True
+    # A fixed point: a tool can be called once all that it waits for can be.
     while grows:
         more = [
             name

@@ -1,4 +1,4 @@
-"""The tools of an agent as policies declare them, from the JSON that a model or an MCP client is given of them."""
+"""Declare an agent's tools for a policy, from the JSON that a model or an MCP client is given."""
 
 from __future__ import annotations
 
@@ -55,6 +55,7 @@ def declare_tools(text: str) -> ToolDeclarations:
         raise ConfigError("a JSON list of tools was expected, each with a name and a schema", option="tools")
     made = ToolDeclarations()
     for each in listed:
+        # OpenAI wraps a tool in `function`; Anthropic and MCP do not.
         given = each.get("function")
         _declare(given if isinstance(given, dict) else each, made)
     return made
@@ -79,6 +80,7 @@ def _declare(tool: Mapping[str, Any], made: ToolDeclarations) -> None:
         else:
             arguments[key] = written
     hints = tool.get("annotations")
+    # A hint of the server, which need not be true: it is listed for the person who reads the draft.
     reads = isinstance(hints, dict) and hints.get("readOnlyHint") is True
     if reads:
         made.reads.append(name)
@@ -94,6 +96,7 @@ def _type(schema: object, name: str, made: ToolDeclarations, depth: int) -> str 
     options = schema.get("enum")
     if options is not None:
         plain = isinstance(options, list) and all(isinstance(each, str) and _NAME.fullmatch(each) for each in options)
+        # Options that differ only in case would be other spellings of each other.
         apart = plain and len({each.casefold() for each in options}) == len(options) > 1
         return f"one_of({', '.join(options)})" if apart else None
     kind = schema.get("type")

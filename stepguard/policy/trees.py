@@ -1,4 +1,4 @@
-"""From the tokens of a policy to its nodes: what the rules of its grammar stand for."""
+"""Turn the rules of the policy grammar into nodes."""
 
 from __future__ import annotations
 
@@ -140,6 +140,7 @@ class PolicyTrees(Trees):
         word, number, unit, *rest = children
         if (number is None) != (unit.type == "ONCE"):
             raise refuse("write `at most once` or `at most 3 times`", word)
+        # Cut before int(): a number of thousands of digits would take long to convert.
         if number is not None and not (number.isdecimal() and 0 < int(number[:12]) < 10**9):
             raise refuse(f"a limit is a whole number from 1 on, not {number[:20]!s}: `never` forbids a tool", number)
         *behind, exemption, words = rest

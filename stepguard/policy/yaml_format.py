@@ -122,6 +122,7 @@ def _field(name: str, node: Any) -> tuple[int, Parameter]:
         raise PolicyError("a field is a type, or has type: and default:", line=line_of(node))
     default, kind = entries["default"], _text(entries["type"], "type")
     text = _text(default, "default")
+    # A bare word for a text is that text; parsed, it would be a variable.
     if default.style is not None or kind.startswith(("text", "one_of")):
         return line_of(node), Parameter(name, kind, text)
     try:
