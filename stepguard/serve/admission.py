@@ -1,4 +1,4 @@
-"""Who is let in: so many requests at once and so many bytes, one client after the other, none once the server stops."""
+"""Admission: bounds on concurrent requests and their memory, with fair turns between clients; none while stopping."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from stepguard.serve.limits import Limits
 
 
 def address_of(peer: Any) -> str:
-    """Whom an address belongs to: itself, or the network of 2**64 addresses that a host of IPv6 has to itself."""
+    """The client behind an address: the address itself, or the /64 network that one host of IPv6 has to itself."""
     host = str(peer[0]) if peer else ""
     try:
         address = ip_address(host.partition("%")[0])
@@ -30,7 +30,7 @@ class Interruptible(Protocol):
 
     @property
     def client(self) -> str:
-        """Whose it is."""
+        """The client that sent it."""
 
     def interrupt(self, problem: HttpProblem) -> None:
         """End it with this problem; the first one counts."""
@@ -47,7 +47,7 @@ class Gate:
         self._inside: Final[set[Interruptible]] = set()
         self._reserved: Final[Counter[str]] = Counter()
         self._queues: Final[dict[str, deque[asyncio.Future[None]]]] = {}
-        """Who waits, by client; the client whose turn it is comes first."""
+        """The waiting requests by client; the client whose turn it is comes first."""
         self._slots = 0
         self._empty: Final = asyncio.Event()
         self._empty.set()
@@ -71,6 +71,7 @@ class Gate:
         client = request.client
         await self._take_slot(client)
         try:
+            # Checked again, since the wait for the turn may have been long.
             if self.closed:  # meanwhile
                 raise stopping()
             self._inside.add(request)
@@ -84,6 +85,7 @@ class Gate:
 
     async def _take_slot(self, client: str) -> None:
         limits = self._limits
+        # Not past a queue: a newcomer would take the slot of a client that has waited.
         if self._has_room(client) and not self._queues:
             self._hold(client)
             return
@@ -93,11 +95,13 @@ class Gate:
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._queues.setdefault(client, deque()).append(turn)
         self.waiting += 1
+        # At once: this client may be under its share while those in front of it are not.
         self._call_next()
         try:
             async with asyncio.timeout(limits.wait_seconds):
                 await turn
         except BaseException as error:
+            # The turn may come in the same moment as the timeout: the slot would be lost for good.
             if turn.done() and not turn.cancelled():
                 self._free_slot(client)  # its turn had come
             else:
@@ -190,7 +194,7 @@ class Memory:
 
 
 class Charge:
-    """What one request takes of the memory."""
+    """The memory that one request takes."""
 
     def __init__(self, memory: Memory, client: str) -> None:
         self._memory: Final = memory

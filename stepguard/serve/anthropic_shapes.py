@@ -42,6 +42,7 @@ class Messages:
     def read(self, body: Mapping[str, Any]) -> ChatRequest:
         messages = read_messages(body.get("messages"))
         if system := body.get("system"):
+            # Anthropic keeps the system prompt outside the messages; as one of them, it is trusted by its role.
             messages = [{"role": "system", "content": system}, *messages]
         return ChatRequest(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)
 
@@ -49,6 +50,7 @@ class Messages:
         refuse(body, _REFUSED, {})
         arguments = {called: body[name] for name, called in _SAME.items() if body.get(name) not in (None, [])}
         more = {name: body[name] for name in ("temperature", "top_p") if body.get(name) is not None}
+        # Anthropic's name for what OpenAI calls `user`.
         if isinstance(about := body.get("metadata"), Mapping) and about.get("user_id") is not None:
             more["user"] = about["user_id"]
         if more:

@@ -140,6 +140,7 @@ def create_app(
         Route("/health", service.health, methods=["GET"]),
         *(Route(path, service.converse(shapes[name]), methods=["POST"]) for path, name in GUARDED.items()),
         Route("/v1/models", service.endpoint("models", service.list_models), methods=["GET"]),
+        # `:path`, since names of models hold slashes.
         Route("/v1/models/{model:path}", service.endpoint("models", service.list_models), methods=["GET"]),
     ]
     if metrics:
@@ -152,17 +153,19 @@ def create_app(
         routes.append(Route(f"/v1{path}", service.endpoint("other", service.pass_on), methods=[method]))
     app = Starlette(
         routes=routes,
+        # Blackout is outermost, so that it also covers keys in the refusals of OnePath.
         middleware=[Middleware(Blackout, secrets=service.secrets), Middleware(OnePath, refusal=refusal_of)],
         exception_handlers={HTTPException: _no_route, HttpProblem: refusal_of},  # type: ignore[dict-item]
         lifespan=lifespan,
     )
+    # A redirect would send a client, with its key, to a path that was not checked.
     app.router.redirect_slashes = False
     app.state.stepguard = service
     return app
 
 
 def _keys(option: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The keys of an option, without what stands around them in a file or a variable; none where it is None."""
+    """The keys of an option, without the white space that a file or a variable adds; none where it is None."""
     if given is None:
         return ()
     keys = [key.strip() for key in ([given] if isinstance(given, str) else given)]

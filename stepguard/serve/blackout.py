@@ -1,4 +1,4 @@
-"""Keys that the server knows, taken out of whatever it sends, in each form that such a text can hold them in.
+"""Black out the keys that the server knows in everything it sends, in every encoding in which a response may hold them.
 
 A key is covered by as many asterisks, so that no length changes. Those of the operator are looked for in every
 response, those of the caller in errors, which quote requests; there also what shows a part, such as ``sk-ab***yz``.
@@ -18,13 +18,13 @@ SHORTEST: Final = 8
 """A shorter text is a word like others, such as ``ollama`` or ``dummy``, and no secret."""
 
 _TELLING_LETTERS: Final = 4
-"""So many letters of a key tell which it is."""
+"""How many letters of a key are enough to recognise it."""
 _LONGEST: Final = 1000
-"""A longer one is looked for as it is, and encoded as a whole: a pattern of it would take long to make."""
+"""Longer keys are only searched for verbatim and encoded as a whole: their pattern would take too long to compile."""
 _KEY_HEADERS: Final = (b"authorization", b"x-api-key", b"api-key", b"proxy-authorization")
 _KEY_PARAMETERS: Final = frozenset({"key", "api-key", "api_key", "apikey", "token", "access_token"})
 _PART: Final = rb"(?<![\w/+~-])%b[\w/+~-]{0,200}+(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w/+=~*.-]{0,200}+"
-"""What begins as a key does, with a mark for the rest. It is tried once a word, however often it begins so."""
+"""A word that begins like a key, with a mark for the rest. It is tried once per word, whatever the word repeats."""
 
 
 class Mask:
@@ -38,6 +38,7 @@ class Mask:
     """
 
     def __init__(self, secrets: Iterable[str], *, spelled: bool = True, parts: bool = False) -> None:
+        # Longest first: covering a key that is part of another would leave the rest of that one readable.
         known = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
         self._plain: Final = tuple(form for each in known for form in _encoded(each))
         patterns = [b"".join(map(_spelled, each)) for each in known if spelled and len(each) <= _LONGEST]
@@ -66,6 +67,8 @@ def _encoded(secret: str) -> Iterator[bytes]:
     raw = secret.encode()
     yield raw
     yield quote(secret, safe="").encode()
+    # Base64 of a key depends on how many bytes stand before it, modulo 3; the ends depend on the neighbours and are
+    # cut.
     for before in range(3):
         start, end = -(-before * 8 // 6), (before + len(raw)) * 8 // 6
         for encode in (b64encode, urlsafe_b64encode):
@@ -90,6 +93,7 @@ def keys_of(scope: Scope) -> Iterator[str]:
     for name, value in scope["headers"]:
         if name.lower() in _KEY_HEADERS:
             header = value.decode("latin-1").strip()
+            # "Bearer KEY", quoted as a whole or as the key alone.
             yield from {header, header.rpartition(" ")[2]}
     query = scope.get("query_string", b"").decode("latin-1")
     for name, value in parse_qsl(query) if "=" in query else ():
@@ -127,6 +131,8 @@ class Blackout:
             nonlocal reach, held
             if message["type"] == "http.response.start":
                 if message["status"] >= 400:
+                    # Only errors quote requests; building patterns for the caller's keys on every response would cost
+                    # too much.
                     masks[:] = self._errors, Mask(keys_of(scope), spelled=False)
                     reach = max(mask.reach for mask in masks)
                 message = {**message, "headers": [(name, cover(value)) for name, value in message.get("headers", ())]}

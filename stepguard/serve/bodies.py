@@ -1,4 +1,4 @@
-"""The JSON of requests: how much it would take is looked at before it is read, and what others may read otherwise."""
+"""Read the JSON of requests: estimate its cost before parsing, and note whatever another parser may read otherwise."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from stepguard.serve.limits import Limits
 _TEXT: Final = re.compile(rb'"(?:[^"\\]++|\\.)*"?', re.DOTALL)
 _BRACKET: Final = re.compile(rb"[\[\]{}]")
 _LARGE: Final = 64 * 1024
-"""Bytes of a body from which on it is read in a thread."""
+"""Larger bodies are parsed in a thread."""
 _VALUE_BYTES: Final = 100
-"""About what an object of JSON takes, with its place in another."""
+"""About how many bytes a JSON value takes in memory, with its place in a container."""
 _DIGITS: Final = 1000  # converting digits takes time with their square
 
 
@@ -63,7 +63,7 @@ async def _at_once(function: Any, *arguments: Any) -> Any:
 
 
 def _measure(body: bytes, limits: Limits) -> int:
-    """About how many values stand in a body: never too few, if it is JSON."""
+    """Estimate the number of values in a body; never too low, if it is JSON."""
     bare = _TEXT.sub(b"", body)
     values = 1 + sum(map(bare.count, (b",", b"[", b"{")))
     if values > limits.values:
@@ -71,6 +71,7 @@ def _measure(body: bytes, limits: Limits) -> int:
     depth = 0
     for bracket in _BRACKET.finditer(bare):
         depth += 1 if bracket[0] in b"[{" else -1
+        # Before json.loads, which would end in a RecursionError.
         if depth > limits.depth:
             raise wrong_request(f"the body is nested deeper than {limits.depth} times", code="invalid_json")
     return values
@@ -82,6 +83,7 @@ def _decode(body: bytes) -> RequestBody | None:
     rounded = False
 
     def constant(name: str) -> float:
+        # NaN and Infinity: Python reads them, other parsers refuse the whole body.
         doubts.append(f"{name} is no JSON")
         return float(name.replace("Infinity", "inf"))
 

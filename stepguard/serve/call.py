@@ -1,4 +1,4 @@
-"""One request on its way: read within limits, ended from outside, and never left half told."""
+"""One request: read within limits, interruptible, and never answered halfway in silence."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class HttpCall:
     def __init__(self, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
         self.request: Final = Request(scope, receive)
         self.client = address_of(scope.get("client"))
-        """Whose it is."""
+        """The client that sent it."""
         self.body = b""
         self.began: Final = time.monotonic()
         self.status: int | None = None
@@ -37,7 +37,7 @@ class HttpCall:
         self.answer_headers: Final[dict[str, str]] = {}
         """Headers that go with every response."""
         self.facts: Callable[[], Mapping[str, Any]] | None = None
-        """What the guarded run behind it has come to by now; None where there is none."""
+        """The current state of the guarded run behind it; None where there is none."""
         self.resources: Final = AsyncExitStack()
         """What is let go of once the response was sent, or failed."""
         self._receive: Final = receive
@@ -60,6 +60,7 @@ class HttpCall:
         headers, limits = self.request.headers, self._limits
         if not packed and headers.get("content-encoding", "identity").strip().lower() != "identity":
             raise wrong_request("send the body without content-encoding", status=415, code="content_encoding")
+        # Refused by its header before any of it is read; what lies about its size is caught below.
         declared = headers.get("content-length", "")
         if declared.isdecimal() and (len(declared) > 15 or int(declared) > limits.body):  # a header may be all digits
             raise self._too_large()
@@ -102,6 +103,7 @@ class HttpCall:
         try:
             await work
         except asyncio.CancelledError:
+            # Cancelled by somebody else, perhaps as well: only our own cancellation may be turned into an answer.
             if self._interruption is None or self._task.uncancel() > 0:
                 raise  # somebody else's
             raise self._interruption from None
@@ -134,6 +136,7 @@ class HttpCall:
         if message["type"] == "http.response.start":
             self.status = message["status"]
         try:
+            # A caller that does not read would hold its slot for as long as it likes.
             async with asyncio.timeout(self._limits.send_seconds):
                 await self._send(message)
         except TimeoutError:

@@ -17,11 +17,11 @@ from stepguard.serve.admission import address_of
 from stepguard.serve.limits import Limits
 
 ACCEPTED_AT_ONCE: Final = 64
-"""So many connections asyncio may open before the first of them is looked at."""
+"""How many connections asyncio may accept before the first of them is looked at."""
 _RESERVED: Final = 64
 """Files that the process has open anyway, and some more."""
 _LAST_WORDS_SECONDS: Final = 5.0
-"""An application that gives a caller up has this time for its own end of it."""
+"""How long the application may take to end a response after it has given its caller up."""
 _BUSY_BODY: Final = (
     b'{"error": {"message": "this server has as many connections as it takes on: come again later", '
     b'"type": "rate_limit_error", "param": null, "code": "server_busy"}}'
@@ -88,6 +88,7 @@ class Connections:
         mine = self._open.setdefault(client, {})
         full = len(mine) >= self._share and client not in self._trusted
         if full or self._count >= self.most:
+            # The client with the most loses one, so that a flood from one address cannot close another's.
             crowds = [mine] if full else sorted(self._open.values(), key=len, reverse=True)
             idle = next((each for crowd in crowds for each in crowd if not each.working), None)
             if idle is None:
@@ -137,6 +138,7 @@ class Connection(H11Protocol):
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._owner = address_of(transport.get_extra_info("peername"))
+        # From the connection on: one that sends nothing, or a head byte by byte, is closed in time.
         self._watch(self._book.head_seconds)
         if not self._book.enter(self, self._owner):
             self.refuse()

@@ -1,4 +1,4 @@
-"""What a caller is told instead of an answer.
+"""The errors that a caller may get instead of an answer.
 
 ==================  ==========================================================================
 status              why
@@ -69,7 +69,7 @@ class HttpProblem(Exception):
 
 
 def wrong_request(message: str, *, status: int = 400, code: str | None = None, param: str | None = None) -> HttpProblem:
-    """The caller is to mend the request."""
+    """A mistake in the request, for the caller to mend."""
     return HttpProblem(message, status=status, kind="invalid_request_error", code=code, param=param)
 
 
@@ -97,17 +97,17 @@ def too_slow(message: str) -> HttpProblem:
 
 
 def unreachable(message: str) -> HttpProblem:
-    """The upstream is not there, or went away."""
+    """The upstream cannot be reached, or broke the connection."""
     return HttpProblem(cut(message), status=502, kind="upstream_error", code="upstream_unreachable")
 
 
 def unreadable(message: str) -> HttpProblem:
-    """The upstream answered what cannot be handed on."""
+    """The upstream's answer cannot be handed on."""
     return HttpProblem(cut(message), status=502, kind="upstream_error", code="upstream_unreadable")
 
 
 def cut(message: str) -> str:
-    """A message from elsewhere: no key in it, and not long."""
+    """A foreign message, redacted and shortened."""
     return redacted_start(message, _LONGEST)
 
 
@@ -124,7 +124,7 @@ _KINDS: Final[Mapping[Status, str]] = {
 
 
 def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
-    """Why a run is no answer.
+    """The problem of a run that is no answer.
 
     Args:
         completion: the chat completion that says so; see `stepguard.integrations.chat.answers`.

@@ -37,11 +37,11 @@ from stepguard.serve.shapes import AsciiJSON, ChatRequest, Finished, Parameters,
 from stepguard.serve.upstream import Upstream
 
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
-"""What some providers write behind an @ of their own, as in ``some-model@20260601``."""
+"""Versions that some providers write behind an @ of their own, as in ``some-model@20260601``."""
 _LARGE: Final = 4 * 1024
-"""Bytes of a request from which on it is searched in a thread."""
+"""Larger requests are searched in a thread."""
 _LONGEST_VALUE: Final = 100
-"""Characters of a value that an error tells."""
+"""Longer values are given in errors by their size alone."""
 OWN_FIELDS: Final = ("procedure", "inputs")
 """The fields of a request that are not the upstream's."""
 _WORKING: Final = b": stepguard is working\n\n"
@@ -197,7 +197,9 @@ class GuardedRequests:
 
         call.facts = lambda: completion(run.result())["stepguard"]
         driven = asyncio.create_task(guard.adrive(run), name=f"stepguard-run-{run.id}")
+        # However the request ends: a run that nobody waits for must not go on spending.
         call.resources.push_async_callback(self._leave, driven, run, earlier)
+        # A streamed answer begins only after this time: until then an error can still have a status of its own.
         done, _ = await asyncio.wait({driven}, timeout=self._limits.keep_alive_seconds if chat.stream else None)
         if done:
             call.answer_headers["x-stepguard-status"] = driven.result().status
@@ -216,11 +218,12 @@ class GuardedRequests:
         return StreamingResponse(events(), headers=_EVENTS)
 
     async def _leave(self, driven: asyncio.Task[Result], run: Run, earlier: Usage) -> None:
-        """See that a run has ended when its request has, and count it."""
+        """End a run with its request, and count it."""
         driven.cancel()
         try:
             await asyncio.wait({driven})
         finally:
+            # The run's own state where its task failed: what it spent has to be counted all the same.
             ended = driven.done() and not driven.cancelled() and driven.exception() is None
             result = driven.result() if ended else run.result()
             self._metrics.run(run.label, result, earlier=earlier, cancelled=not ended)

@@ -1,4 +1,4 @@
-"""Runs that a server keeps in a ledger: named by the header ``Idempotency-Key``, gone on with, and answered by persons.
+"""Runs that a server keeps in a ledger, named by the header ``Idempotency-Key``: resumed, and answered by persons.
 
 A key is of one caller: where several share a server, the name of a run begins with a digest of the caller's own key,
 so that nobody is given what another was answered.
@@ -47,6 +47,7 @@ class KeptRuns:
         if len(keys) > 1:
             raise wrong_request("the header Idempotency-Key stands there twice", code="invalid_idempotency_key")
         caller, key = self._caller(request), keys[0].strip()
+        # Without a key of its own, a caller could otherwise write another's digest and be given that one's run.
         if not (caller or self._one_caller) and _OF_A_CALLER.match(key):
             raise wrong_request(
                 "this Idempotency-Key begins as one of a caller with a key", code="invalid_idempotency_key"
@@ -114,7 +115,7 @@ class KeptRuns:
 
 @contextmanager
 def ledger_problems() -> Iterator[None]:
-    """What goes wrong with a ledger, as what a caller is told. Where its file lies is nobody's business."""
+    """Turn errors of the ledger into problems for the caller, without the path of its file."""
     try:
         yield
     except RunConflict as error:

@@ -1,4 +1,4 @@
-"""What one run of a ledger has spent over time, and every call of the model in it, as parts of a page."""
+"""Parts of the page of a run: its spending over time, and every call of the model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stepguard.results import Attempt
 from stepguard.show.text import kept_texts
 
 CALLS: Final = 200
-"""So many calls stand on a page."""
+"""How many calls stand on a page."""
 _LONGEST: Final = 200
 """Characters of a name."""
 _TEXT: Final = 20_000
@@ -34,6 +34,7 @@ def draw_spend(attempts: Sequence[Attempt], times: Sequence[float | None]) -> Ch
     line, before = [], 0
     for at, tokens in thinned:
         right = round(_WIDE * (at - first) / ((last - first) or 1))
+        # A step, not a slope: tokens are spent when a call ends.
         line += [f"{right},{_place(before, spent[-1])}", f"{right},{_place(tokens, spent[-1])}"]
         before = tokens
     words = f"{spent[-1]:,} tokens in {len(attempts):,} calls, from {time_text(first)} to {time_text(last)}"

@@ -1,4 +1,4 @@
-"""The runs of a ledger as pages in a browser: a list, and one for each run. They change nothing and have no script.
+"""Show the runs of a ledger in a browser: a list, and a page for each run. Pages change nothing and have no script.
 
 =====================  ==========================================================================================
 ``GET /``              the runs, the newest first; ``q`` searches, ``status`` chooses, ``page`` turns over
@@ -42,9 +42,9 @@ from stepguard.show.style import CSS
 
 _PAGE: Final = 50
 _SECONDS: Final = 5
-"""After so many a live page is loaded anew."""
+"""How often a live page reloads."""
 _DAYS: Final = 60
-"""So many days are listed with what was spent."""
+"""How many days of spending are listed."""
 _SECONDS_OF_DAY: Final = 86_400
 _SHOWN: Final = 200
 """Characters of a name or a reason."""
@@ -55,7 +55,7 @@ _KINDS: Final = {
     **dict.fromkeys(("running", "open", "erased"), "quiet"),
 }
 _MOVING: Final = ("queued", "running", "interrupted", "waiting", "answered", "open")
-"""Of these runs there may be more to come."""
+"""Statuses of runs that may still change."""
 _MORE: Final = """
 .runs>li{border:1px solid var(--rule);border-radius:6px;background:var(--panel);padding:.4rem .7rem;margin:.5rem 0;
 overflow-wrap:anywhere}
@@ -87,6 +87,7 @@ def create_pages(path: str | Path, *, token: str | None = None) -> Starlette:
     check_instance(path, (str, Path), "ledger", what="the path of a file")
     if token is not None and not (token.isascii() and token.isprintable() and len(token) >= SHORTEST):
         raise ConfigError(f"a token is text in ASCII of {SHORTEST} characters or more", option="token")
+    # Opened once at the start, so that a wrong path is an error of the command and not of every page.
     Ledger(path, read_only=True).close()
     pages = _Pages(path)
     app = Starlette(routes=[Route("/", pages.runs), Route("/run", pages.run)])
@@ -107,9 +108,11 @@ class _Door:
 
     def _refusal(self, request: Request) -> Response | None:
         if self._token is None:
+            # Against DNS rebinding: a page whose own name resolves to this machine sends that name as Host.
             if _HERE.fullmatch(request.headers.get("host", "")):
                 return None
             return Response("this server answers this machine alone, by its own name", 421, headers=_HEADERS)
+        # In constant time: the time of an ordinary comparison tells how much of a guess is right.
         if hmac.compare_digest(_password(request).encode("utf-8", "surrogateescape"), self._token.encode()):
             return None
         challenge = {"www-authenticate": 'Basic realm="stepguard", charset="UTF-8"'}
@@ -249,7 +252,7 @@ def _place_of(run: RunSummary) -> str:
 
 
 def _days(runs: Sequence[RunSummary]) -> Child:
-    """What the runs have spent, by the days on which they were begun."""
+    """The spending of the runs, by the day on which they were begun."""
     counts, calls, tokens = Counter[int](), Counter[int](), Counter[int]()
     for run in runs:
         day = int(run.started // _SECONDS_OF_DAY)

@@ -1,4 +1,4 @@
-"""What the server has done, for Prometheus: counts and durations, never any content."""
+"""Metrics of the server for Prometheus: counts and durations, never content."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stepguard.results import Result
 from stepguard.serve.admission import Gate
 
 Handling = Literal["guarded", "passed", "kept", "refused"]
-"""What became of a request: a run of the guard, passed on to the upstream, about runs in the ledger, or none of it."""
+"""How a request was handled: run by the guard, passed on, about runs in the ledger, or refused."""
 
 _NOTHING: Final = Usage()
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)

@@ -15,7 +15,7 @@ _KNOWN_PARAMETERS: Final = frozenset(
     | {"audio", "function_call", "functions", "logprobs", "parallel_tool_calls", "prediction", "stop", "tool_choice"}
     | {"tools", "top_logprobs", "web_search_options"}
 )
-"""What a guarded call knows: it honours it, or refuses it by name."""
+"""Parameters that a guarded call honours or refuses by name."""
 
 
 class Chat:
@@ -61,7 +61,7 @@ class Chat:
 
 
 def read_completion(body: Mapping[str, Any]) -> ChatRequest:
-    """What is asked at any path: in messages, a prompt, the instructions or the items of a conversation."""
+    """Read the messages of a request at any path: messages, a prompt, instructions or the items of a conversation."""
     return ChatRequest(
         read_model(body), read_messages(read_arguments(dict(body))), stream=False, include_usage=False, body=body
     )

@@ -1,4 +1,4 @@
-"""One path for every request: written in one way only, and on the list of what is served or passed on.
+"""Allow each path in one spelling only, and only if it is served or on the list of what is passed on.
 
 What is routed by is what the upstream is asked at. The key of the operator, and every caller's, goes nowhere else.
 """
@@ -41,6 +41,7 @@ Files, batches, assistants, stored responses and the like belong to the account 
 """
 
 _ROUTE: Final = re.compile(r"(GET|POST|PUT|PATCH|DELETE) ((?:/(?:[A-Za-z0-9._~-]+|\{[a-z_]+\}))+)")
+# Their input is data and no conversation, so that no procedure can be asked for in it.
 _SILENT: Final = ("/v1/audio/", "/v1/embeddings", "/v1/images/", "/v1/moderations", "/v1/rerank")
 
 
@@ -78,10 +79,13 @@ def one_path(written: str) -> str:
     """
     if not written.startswith("/"):
         raise _refused("a slash comes first")
+    # Split before unescaping, so that %2F stays within its word; once only, so that %252F is refused below.
     words = [unquote(word, errors="surrogateescape") for word in written.split("/") if word]
     path = "/" + "/".join(words)
+    # Full-width letters become plain ones in some servers: that would be another path behind this one.
     if not path.isprintable() or normalize("NFKC", path) != path:
         raise _refused("no character is unseen, or another in disguise")
+    # Proxies and frameworks disagree on these: `;` begins parameters for some, `\` is a slash for others.
     if any(sign in path for sign in "%\\;?#"):
         raise _refused("there are no parameters, and what is escaped is so once")
     if any(not part.strip(". ") for part in path[1:].split("/") if path != "/"):

@@ -1,4 +1,4 @@
-"""What the upstream answers, handed on: byte by byte where it is an answer, otherwise as an error that can be read."""
+"""Relay the upstream's response: byte by byte where it is an answer, otherwise as an error that can be read."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from stepguard.serve.upstream import Upstream, response_headers
 
 _END_MARK: Final = b"[DONE]"
 _READ_BYTES: Final = 2**20
-"""Bytes of an answer that are kept, and of a line of a stream, to read in them what it cost."""
+"""The most of an answer, or of a line of a stream, that is kept to read the usage in it."""
 _AWAITED_BYTES: Final = 2**16
-"""Bytes of an answer that is no stream that are waited for before any is handed on."""
+"""How much of an answer that is no stream is awaited before any is handed on."""
 _QUOTED: Final = 2000  # an error of the upstream is told in part: it may be a page
 
 
@@ -137,6 +137,7 @@ async def _error(call: HttpCall, upstream: Upstream, response: Any) -> Response:
     if 400 <= status < 600 and answer is not None and isinstance(answer.get("error"), Mapping):
         return _response(Response(body, status), response, as_it_is=False)
     words = _words(answer) if answer is not None else None
+    # A page of HTML, such as that of a gateway, tells a caller nothing.
     if words is None and body.lstrip()[:1] != b"<":
         words = body[: 2 * _QUOTED].decode("utf-8", "replace").strip()
     if words:
@@ -170,7 +171,7 @@ def _seconds(header: str | None) -> float | None:
 
 
 class _Reading:
-    """What of an answer on its way is understood here: what it cost, and whether a stream of it has ended."""
+    """Reads an answer in passing: its usage, and whether a stream of it has ended."""
 
     def __init__(self, shape: Shape, *, events: bool) -> None:
         self._shape: Final = shape
@@ -181,13 +182,14 @@ class _Reading:
         self.usage = Usage()
 
     def see(self, part: bytes) -> None:
-        """A part is handed on."""
+        """Look at a part that is handed on."""
         if not self.events:
             if len(self._buffer) + len(part) <= _READ_BYTES:
                 self._buffer += part
             else:
                 self._lost = True
             return
+        # A line of events may end in CR, LF or both; an empty line between does no harm.
         *lines, rest = part.replace(b"\r", b"\n").split(b"\n")
         for line in lines:
             self._see_line(bytes(self._buffer) + line)
@@ -219,6 +221,7 @@ class _Reading:
             usage = usage_of(event)
             if usage.tokens:
                 self.usage = Usage(
+                    # The largest: streams may repeat their usage, growing, in later events.
                     input_tokens=max(self.usage.input_tokens, usage.input_tokens),
                     output_tokens=max(self.usage.output_tokens, usage.output_tokens),
                 )

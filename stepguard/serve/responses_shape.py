@@ -35,6 +35,7 @@ class Responses:
         messages = (
             [{"role": "user", "content": input_items}] if isinstance(input_items, str) else read_messages(input_items)
         )
+        # Instructions stand before all items, as a system message does.
         if isinstance(words := body.get("instructions"), str):
             messages = [{"role": "system", "content": words}, *messages]
         return ChatRequest(read_model(body), messages, stream=body.get("stream") is True, include_usage=True, body=body)

@@ -1,4 +1,4 @@
-"""What the endpoints of the server share: one request from its key to its last byte, and what is done for it."""
+"""The service behind the server's endpoints: each request from its key to its last byte."""
 
 from __future__ import annotations
 
@@ -44,20 +44,20 @@ MESSAGES: Final = Messages()
 
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _PAUSE: Final = 10.0
-"""Seconds between two lines of the log that tell of refusals of one kind."""
+"""Seconds between two log lines about refusals of one kind."""
 _MESSAGE_FIELDS: Final = ("messages", "input", "prompt", "system", "instructions")
 
 Work = Callable[[HttpCall, Charge], Awaitable[Response]]
 
 
 def refusal_of(request: Request, problem: HttpProblem, shape: Shape = CHAT) -> JSONResponse:
-    """What tells a problem, in the protocol of the request."""
+    """The response to a problem, in the protocol of the request."""
     shape = MESSAGES if "anthropic-version" in request.headers else shape
     return AsciiJSON(shape.error(problem), problem.status, problem.headers())
 
 
 class Service:
-    """What the endpoints share. Use `create_app`; `stop` is for whoever runs the server."""
+    """The state that the endpoints share. Use `create_app`; `stop` is for the code that runs the server."""
 
     def __init__(
         self,
@@ -139,7 +139,7 @@ class Service:
         return AsciiJSON({"status": "ok" if ready else "stopping"}, 200 if ready else 503)
 
     async def show_metrics(self, request: Request) -> Response:
-        """The metrics, to whoever has a key of this server."""
+        """Serve the metrics to callers with a key of this server."""
         self._authenticate(request, self._keys)
         return Response(generate_latest(self.metrics.registry), headers={"content-type": _METRICS})
 
@@ -158,6 +158,7 @@ class Service:
             guarded = await self._guarded.find(chat, call.body)
             if guarded is None:
                 call.answer_headers["x-stepguard-reason"] = await self._guarded.pass_reason(chat, len(call.body))
+                # Freed before the response is relayed, which may take minutes; only the bytes to pass on stay charged.
                 del body, chat
                 charge.resize(len(call.body))
                 return await self._pass_on(call, shape)
@@ -217,6 +218,7 @@ class Service:
         """What is on the list of the paths, unless it asks for a procedure."""
         silent = says_nothing(call.request.scope["path"])
         kind = call.request.headers.get("content-type", "").partition("/")[0].strip().lower()
+        # By its first byte and not by its content type: an upstream may read JSON whatever it is called.
         if kind != "multipart" and call.body.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
             body = await read_body(call.body, self.limits, charge)
             self._check_names(body)
@@ -241,7 +243,7 @@ class Service:
         return await passed(call, self._upstream, response, shape, self.metrics)
 
     def _check_names(self, body: RequestBody) -> None:
-        """See that it is plain what a request asks: of a name that stands twice another server may read the other."""
+        """Refuse a request whose key names repeat: the upstream might read the other value."""
         models = body.twice.get("model", [body.data.get("model")])
         if not all(model is None or isinstance(model, str) for model in models):
             raise wrong_request("the model is named by a text", code="invalid_json", param="model")
@@ -281,6 +283,7 @@ class Service:
                 async with asyncio.timeout(seconds) as timer, call.resources:
                     await call.respond(await endpoint.work(call, charge))
             except TimeoutError:
+                # The work may raise a TimeoutError of its own.
                 if not timer.expired():
                     raise
                 raise too_slow(f"no answer within {seconds:g} s") from None
@@ -308,12 +311,13 @@ class Service:
         )
 
     def _authenticate(self, request: Request, keys: tuple[str, ...]) -> str | None:
-        """See that a request shows one of the keys; whose it is, where that tells more than its address."""
+        """Check the key of a request; return its client where a key says more than the address."""
         if not keys:
             return None
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         shown = token.strip() if scheme.lower() == "bearer" else request.headers.get("x-api-key", "")
         given = shown.encode("utf-8", "surrogateescape")
+        # All of them, in constant time: how long the answer takes must not tell which key is nearly right.
         known = [hmac.compare_digest(given, key.encode()) for key in keys]
         if not any(known):
             raise HttpProblem(

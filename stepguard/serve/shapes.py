@@ -1,4 +1,4 @@
-"""What the protocols that the server speaks have in common; each stands in a module of its own."""
+"""The parts common to the protocols of the server; each protocol has a module of its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class AsciiJSON(JSONResponse):
 
 @dataclass(frozen=True, slots=True)
 class ChatRequest:
-    """What a request asks, whatever its shape.
+    """A request, whatever its shape.
 
     Attributes:
         model: as it was written; empty where none was.
@@ -44,7 +44,7 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What the other parameters of a request mean to a guarded run.
+    """The other parameters of a request, as they apply to a guarded run.
 
     Attributes:
         arguments: the same as arguments of ``chat.completions.create``; what they mean to a guarded call is in
@@ -76,7 +76,7 @@ class Finished:
 
     @property
     def text(self) -> str:
-        """What the caller reads."""
+        """The text of the answer."""
         return str(self.completion["choices"][0]["message"]["content"])
 
     @property
@@ -93,10 +93,10 @@ class Shape(Protocol):
         """For metrics and logs."""
 
     def read(self, body: Mapping[str, Any]) -> ChatRequest:
-        """What a request asks, as far as it can be told."""
+        """Read a request, as far as it can be understood."""
 
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
-        """What its other parameters mean to a guarded run.
+        """Read its other parameters for a guarded run.
 
         Raises:
             Problem: one of them asks for what such a run cannot give; the message names it.
@@ -130,7 +130,7 @@ def pieces(text: str) -> Iterator[str]:
 
 
 def error_body(problem: HttpProblem) -> dict[str, Any]:
-    """What stands under ``error`` in OpenAI's shape."""
+    """The object under ``error`` in OpenAI's shape."""
     body: dict[str, Any] = {
         "message": problem.message,
         "type": problem.kind,
@@ -141,7 +141,7 @@ def error_body(problem: HttpProblem) -> dict[str, Any]:
 
 
 def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str, tuple[object, ...]]) -> None:
-    """See that no parameter asks for what a guarded run cannot give.
+    """Refuse parameters that ask for what a guarded run cannot give.
 
     Args:
         names: the parameters that may not say anything.
@@ -152,6 +152,7 @@ def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str,
     """
     for name in names:
         value = body.get(name)
+        # The type too: False == 0 in Python.
         if value in (None, [], {}) or any(value == one and type(value) is type(one) for one in harmless.get(name, ())):
             continue
         raise wrong_request(

@@ -38,7 +38,7 @@ _HARMLESS: Final = frozenset(
         *("idempotency-key", "openai-beta", "traceparent", "tracestate", "user-agent", "x-request-id"),
     }
 )
-"""What of a caller's headers goes with a key that is not the caller's: none that chooses an account in its place."""
+"""The caller's headers that may go with the operator's key: none that chooses an account."""
 _IN_ITS_NAME: Final = (
     "openai-organization",
     "openai-project",
@@ -47,11 +47,11 @@ _IN_ITS_NAME: Final = (
     "traceparent",
     "tracestate",
 )
-"""What of a caller's headers goes with the requests of a guarded run, beside the key."""
+"""The caller's headers that go with the requests of a guarded run, beside the key."""
 _READABLE: Final = ("", "identity", "gzip", "deflate")
 """The encodings that every version of the HTTP client reads; none is asked for."""
 _PATHS: Final = ("/chat/completions", "/responses", "/messages")
-"""What clients add to an address themselves."""
+"""Paths that clients add to an address themselves."""
 _UNSET: Final = "none"
 """The SDK insists on a key; a server that wants none does not look at it."""
 
@@ -101,10 +101,12 @@ class Upstream:
         import openai
 
         made = openai.DefaultAsyncHttpxClient
+        # Whichever HTTP library this version of the SDK builds on: its exceptions are caught below.
         library = next(cls.__module__ for cls in made.__mro__ if cls.__name__ == "AsyncClient").partition(".")[0]
         self._library = importlib.import_module(library)
         cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))
         pool = self._library.Limits(max_connections=None, max_keepalive_connections=self._limits.concurrent)
+        # No redirects: one would carry the key to wherever it points. No cookies: they would go to the next caller.
         self._client = connected(
             lambda: made(timeout=None, limits=pool, follow_redirects=False, cookies=cookies), "the upstream"
         )
@@ -174,10 +176,11 @@ class Upstream:
             raise unreachable(f"the connection to the upstream broke ({type(error).__name__})") from None
 
     def cover(self, words: str, call: HttpCall) -> str:
-        """What an error says, without the keys that it may quote."""
+        """The text of an error without the keys that it may quote."""
         return Mask(keys_of(call.request.scope), spelled=False).text(self._mask.text(words))
 
     def _headers(self, request: Request) -> list[Header]:
+        # Headers named by Connection are for this hop alone (RFC 9110, section 7.6.1).
         named = {name.strip().lower() for name in request.headers.get("connection", "").split(",")}
         passed = [each for each in request.headers.items() if each[0] not in _OWN_HEADERS | named]
         if self._own_keys:
@@ -185,6 +188,7 @@ class Upstream:
         if self._key is not None:
             passed.append(("authorization", f"Bearer {self._key}"))
             if "anthropic-version" in request.headers:
+                # Anthropic's SDK and servers read the key here.
                 passed.append(("x-api-key", self._key))
         # Where a key might be quoted nothing is packed.
         return [*passed, ("accept-encoding", "identity")]
@@ -212,6 +216,7 @@ class Upstream:
             base_url=self.url,
             http_client=self._client,
             default_headers=headers,
+            # The guard repeats calls itself, and counts them; the SDK would repeat them uncounted.
             max_retries=0,
             timeout=timeout,
         )
@@ -252,9 +257,11 @@ def _parts(url: object) -> SplitResult | None:
 
 
 def response_headers(response: Any, *, as_it_is: bool) -> list[Header]:
-    """What of an upstream's headers goes to the caller; `as_it_is`: with the body that belongs to them."""
+    """The upstream's headers that go to the caller; `as_it_is`: with the body that belongs to them."""
     headers = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers.raw]
     named = {each.strip().lower() for name, value in headers if name == "connection" for each in value.split(",")}
+    # The HTTP client has unpacked the body, so its length has changed.
     unpacked = response.headers.get("content-encoding", "identity").strip().lower() != "identity"
     dropped = _HOP | named | {"content-encoding"} | ({"content-length"} if unpacked or not as_it_is else set())
+    # An upstream must not be able to claim that an answer was guarded.
     return [header for header in headers if header[0] not in dropped and not header[0].startswith("x-stepguard")]
