@@ -45,6 +45,7 @@ async def aanswer_tool_uses(gate: ToolGate, message: Any) -> dict[str, Any]:
 
 
 def _tool_uses(message: Any) -> list[AskedCall]:
+    # The content may be a plain text, which has no tool uses.
     content = part_of(message, "content")
     blocks = [each for each in content if part_of(each, "type") == "tool_use"] if isinstance(content, list) else []
     if not blocks:
@@ -60,7 +61,7 @@ def _tool_uses(message: Any) -> list[AskedCall]:
 
 
 def _message(uses: Sequence[AskedCall], answers: Sequence[CallAnswer]) -> dict[str, Any]:
-    """All results stand in one message, in the order of their uses."""
+    """One message with all results: Anthropic refuses a history in which a tool use has none in the next message."""
     return {
         "role": "user",
         "content": [

@@ -37,7 +37,7 @@ from stepguard.procedure.steps import Input
 from stepguard.results import Result
 
 Takes = Literal["messages", "prompt"]
-"""What the function is called with: a list of ``{"role": ..., "content": ...}``, or all of it as one text."""
+"""The argument of the function: a list of ``{"role": ..., "content": ...}``, or all of it as one text."""
 
 Returns = Literal["result", "answer"]
 """What the decorated function returns: the `Result`, whatever its status, or the answer of a verified one."""
@@ -186,6 +186,7 @@ def _parameters_before(function: object, takes: Takes) -> int:
             f"{_name(function)}() is to be called with {takes}, and {told}: write def {_name(function)}({takes})",
             option="function",
         )
+    # "str" too: under `from __future__ import annotations` an annotation is its text.
     if takes == "messages" and wanted[-1].annotation in (str, "str"):
         raise ConfigError(
             f'{_name(function)}({wanted[-1].name}: str) takes text: write @guarded(..., takes="prompt")', option="takes"
@@ -209,6 +210,7 @@ def _signed(
         if each.name not in taken
     ]
     made.__signature__ = inspect.Signature([*first, *own])  # type: ignore[attr-defined]
+    # Those of the wrapped function describe messages, not the inputs; tools that read them would be misled.
     made.__annotations__ = {}
     return made
 

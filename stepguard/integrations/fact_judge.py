@@ -1,4 +1,4 @@
-"""Facts that a rule needs and that only judgement can tell: each is a step of a procedure, run by a guard.
+"""Judge facts that a rule needs and only judgement can tell: each is a step of a procedure, run by a guard.
 
 ``fact damaged[note: text]: boolean judged "Does the note say that the goods arrived damaged?"`` is asked as a step that
 reads `note`, and has to quote what decides it there. The verdict is a fact of the conversation with the strength that
@@ -26,7 +26,7 @@ from stepguard.results import Result
 
 
 class JudgedFact(NamedTuple):
-    """What was judged, and what stands behind it."""
+    """A judged value, and what stands behind it."""
 
     value: Value
     strength: Strength
@@ -81,7 +81,7 @@ class FactJudge:
         return question.fact in self._procedures and _about(question) not in self._unverified
 
     def why_not(self, question: FactQuestion) -> str:
-        """Why a judgement that was made is none, for logs."""
+        """Why a judgement was not verified, for logs."""
         return self._unverified.get(_about(question), "")
 
     def judge(self, question: FactQuestion) -> JudgedFact | None:

@@ -127,7 +127,7 @@ def procedure_node(
 
 
 def taken_over(error: BaseException | None) -> BaseException | None:
-    """What a graph has raised to take over, an interrupt say, out of the causes of an error; None where it has not."""
+    """The exception with which a graph takes over, such as an interrupt, among the causes of an error; None without."""
     for _ in range(_DEEPEST_CAUSE):
         if error is None or isinstance(error, GraphBubbleUp):
             return error

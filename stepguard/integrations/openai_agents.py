@@ -53,7 +53,7 @@ except ImportError as error:
 __all__ = ["OnWrong", "OutputCheck", "ProcedureNotVerified", "ToolOnUnverified", "procedure_tool", "verified_output"]
 
 ToolOnUnverified = Literal["refuse", "raise"]
-"""What a procedure's tool does without a verified answer.
+"""How a procedure's tool acts without a verified answer.
 
 ======  ===================================================================================================
 refuse  tells the agent which step failed, and in which way; the run of the agent goes on
@@ -73,7 +73,7 @@ raise   the SDK raises ``ToolOutputGuardrailTripwireTriggered``; its ``output.ou
 """
 
 _BLOCKS: Final = ("text", "input_text", "output_text")
-"""What the SDK calls the blocks of text that it wraps around outputs."""
+"""The SDK's types of the text blocks that it wraps around outputs."""
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")  # as the API takes names of tools
 
@@ -126,6 +126,7 @@ def procedure_tool(
     """
     wanted = named_procedure(procedure)
     check_instance(guard, Guard, "guard", what="a Guard such as Guard('openai/gpt-4.1-mini')")
+    # An agent would be given unverified values as the tool's answer.
     if guard.observing:
         raise ConfigError("an observing guard takes wrong steps as they are: leave observe out", option="guard")
     check_one_of(on_unverified, get_args(ToolOnUnverified), "on_unverified")
@@ -137,6 +138,7 @@ def procedure_tool(
     told = types.keys() if values is None else set(values)
     answer_type = {each.name: each.type for each in wanted.inputs} | types
     of_answer = answer_type.get(wanted.answer, wanted.steps[len(wanted) - 1].type if wanted.straight else TEXT)
+    # Weak: a tool lives as long as its agent, and the context of a call should not.
     runs: WeakKeyDictionary[object, str] = WeakKeyDictionary()
 
     def done(context: ToolContext[Any], result: Result) -> None:
@@ -313,7 +315,7 @@ def _description(procedure: Procedure, at_least: Strength) -> str:
 
 
 def _usage(result: Result) -> agents.Usage:
-    """What a run cost, as the SDK counts it."""
+    """The usage of a run, as the SDK counts it."""
     entries = agents.Usage()
     for attempt in result.attempts:
         entries.add(_one_usage(attempt.usage))

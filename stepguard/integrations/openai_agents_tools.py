@@ -44,6 +44,7 @@ def gated_tools(tools: Iterable[FunctionTool], gate: ToolGate | Callable[[ToolCo
 
 def _gated(tool: FunctionTool, gate: ToolGate | Callable[[ToolContext[Any]], ToolGate]) -> FunctionTool:
     if (
+        # Private: the SDK offers no other way to see how a tool treats its exceptions.
         getattr(tool, "_use_default_failure_error_function", False)
         or getattr(tool, "_failure_error_function", None) is not None
     ):

@@ -1,4 +1,4 @@
-"""What could stand behind the steps of a procedure at most: told where it is given, and not after a run is paid for."""
+"""Find procedures whose runs can never be strong enough when they are given, not after a run is paid for."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 
 _MOST: Final = 5
-"""So many problems of one call are told; the others come to light with the next."""
+"""How many problems of one call are named."""
 
 
 def arguments_schema(inputs: Sequence[Input]) -> dict[str, Any]:
@@ -30,6 +30,7 @@ def arguments_schema(inputs: Sequence[Input]) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": {each.name: _schema(each.type) for each in inputs},
+        # All of them, also those with defaults: the strict mode of OpenAI requires it.
         "required": [each.name for each in inputs],
         "additionalProperties": False,
     }
@@ -123,6 +124,7 @@ def _schema(kind: ValueType) -> dict[str, Any]:
             described = {"description": _described(kind)} if kind.kind == "percent" else {}
             return {"type": "string", **described}
         case whole:
+            # Text as well: a number with more digits than a float holds arrives whole only so.
             number = "integer" if whole == "integer" else "number"
             return {"anyOf": [{"type": number}, {"type": "string"}], "description": _described(kind)}
 

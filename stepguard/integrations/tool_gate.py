@@ -1,4 +1,4 @@
-"""Tools behind a gate: every call of an agent's goes through its policy, and what goes back to the model says why not.
+"""Gate tools: every call of an agent goes through its policy, and a refusal tells the model why.
 
 A plain tool loop with an OpenAI client::
 
@@ -48,7 +48,7 @@ __all__ = ["AskedCall", "CallAnswer", "NothingDone", "ToolGate", "current_decisi
 _CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
 
 _MOST_ANSWERS: Final = 20
-"""So often what a call waits for is asked; each answer may bring the next question."""
+"""How many rounds of questions one call may take: each answer may bring the next."""
 
 
 class NothingDone(StepguardError):
@@ -61,7 +61,7 @@ def current_decision() -> Decision | None:
 
 
 class CallAnswer(NamedTuple):
-    """What a model is told of a call, and whether that is an error: a refusal, or a tool that failed."""
+    """The answer to a call for the model, and whether it is an error: a refusal, or a tool that failed."""
 
     text: str
     error: bool
@@ -164,7 +164,7 @@ class ToolGate:
         return self.gate.handed_over
 
     def decide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
-        """What becomes of a call, after those who have to be asked were."""
+        """Decide on a call, after asking those who have to be asked."""
         decision = self.gate.offer(name, arguments, id=id, now=self._clock())
         for _ in range(_MOST_ANSWERS):
             if not self._waits(decision):
@@ -188,7 +188,7 @@ class ToolGate:
         return self._reported(self._begun_with(decision))
 
     def _reported(self, decision: Decision) -> Decision:
-        """The decision, of which logs and the host are told."""
+        """Report a decision to the log and the host, and return it."""
         log_event(
             "call_judged",
             policy=self.gate.policy.name,
@@ -206,7 +206,7 @@ class ToolGate:
         return decision.outcome == "ask" and not self.gate.observe
 
     def _begun_with(self, decision: Decision) -> Decision:
-        """The decision as whoever makes the call has it."""
+        """The decision for the caller: allowed once, and never for a call whose outcome is unknown."""
         if self.gate.observe and not any(reason.kind == "repeated" for reason in decision.reasons):
             decision = replace(decision, outcome="allow")  # what was decided of it is recorded, and stops nothing
         if not decision.allowed:
@@ -238,6 +238,7 @@ class ToolGate:
             with self.making(decision):
                 value = self._function(name)(**self._keyword_arguments(decision))
                 if inspect.isawaitable(value):
+                    # A coroutine that is never awaited would warn when it is collected.
                     getattr(value, "close", lambda: None)()
                     raise NothingDone(f"{name} is async: use `acall`")
         except Exception as error:  # noqa: BLE001 - the agent is told of it, whatever it is
@@ -271,7 +272,7 @@ class ToolGate:
             _CURRENT.reset(token)
 
     def refusal(self, decision: Decision) -> str:
-        """What an agent is told of a call that is not let through; of one that was made already, its result."""
+        """The text for an agent whose call is not let through; of one that was made already, its result."""
         return self.unmade(decision).text
 
     def unmade(self, decision: Decision) -> CallAnswer:
@@ -290,7 +291,7 @@ class ToolGate:
         return list(map(_message, calls, await self.aanswers(calls)))
 
     def answers(self, calls: Iterable[AskedCall]) -> list[CallAnswer]:
-        """What a model is told of its calls, which are made one after the other."""
+        """Carry out calls one after the other, and answer each for the model."""
         return [
             self.carry_out(each.name, each.arguments, id=each.id) if each.complete else cut_off(each.name)
             for each in calls
@@ -357,7 +358,7 @@ class ToolGate:
         return Tool(made, retries=tool.retries)
 
     def _known_result(self, decision: Decision) -> object:
-        """What a call gave back that was made already.
+        """The result of a call that was made already.
 
         Raises:
             NothingDone: it was not, and is refused.
@@ -400,7 +401,7 @@ class ToolGate:
         self.close()
 
     def _asked(self, decision: Decision, judged: Mapping[FactQuestion, JudgedFact | None]) -> bool:
-        """Ask whoever has to be asked; whether something is known now that was not."""
+        """Ask those who have to be asked; return whether something new is known."""
         learned = False
         for question in decision.questions:
             if (verdict := judged.get(question)) is not None:
@@ -411,6 +412,7 @@ class ToolGate:
             if value is not None:
                 self.gate.learn(question.fact, *question.keys, value=value)
                 learned = True
+        # A yes is asked for only once all facts are known: they may make it unnecessary.
         if decision.questions:
             return learned
         for role in decision.confirmations:
@@ -422,6 +424,7 @@ class ToolGate:
     def _begins(self, decision: Decision) -> bool:
         """Whether a call is made for the first time here: two at once under one identifier are one call."""
         with self._lock:
+            # By its number: identifiers may be used again in one conversation.
             begun = decision.call if decision.number is None else decision.number
             known = begun in self._begun
             self._begun.add(begun)
@@ -452,7 +455,7 @@ def _refusal(decision: Decision, words: str, first: str) -> Decision:
 
 
 def failure_text(decision: Decision, error: Exception) -> str:
-    """What an agent is told of a call that was let through and failed."""
+    """The text for an agent whose call was let through and failed."""
     rest = "Nothing was done." if isinstance(error, NothingDone) else "It may have taken effect all the same."
     return f"The call to {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
 
@@ -468,7 +471,7 @@ def _calls_of(message: Any) -> list[AskedCall]:
 
 
 def cut_off(name: str) -> CallAnswer:
-    """What a model is told of a call of which the end may be missing: it was not made."""
+    """The answer to a call whose end may be missing: it was not made."""
     return CallAnswer(f"The call to {name} was cut off and nothing was done. Make it again.", error=True)
 
 

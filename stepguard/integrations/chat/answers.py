@@ -25,7 +25,7 @@ _HIDDEN: Final[dict[str, Any]] = {
     # Whole replies and the texts of errors may hold anything.
     "attempts": {"__all__": {"usage", "seconds", "finish_reason", "text", "error", "backend"}},
 }
-"""What the field ``stepguard`` leaves out of the JSON of a result."""
+"""Parts of a result's JSON that the field ``stepguard`` leaves out."""
 
 
 def shortfall(result: Result, *, at_least: Strength = "proved") -> RunError | None:
@@ -79,6 +79,7 @@ def completion_body(
     finish = "stop"
     if why is not None:
         message["refusal"] = refusal(result, at_least=at_least)
+        # No client takes these two for a finished answer.
         finish = "length" if result.status == "exhausted" else "content_filter"
     else:
         message["content"] = _as_json(result) if as_json else _as_text(result)
@@ -132,7 +133,7 @@ def _as_text(result: Result) -> str:
 
 
 def _mark(support: Strength) -> str:
-    """What is said behind a value that is not verified: how strong it is."""
+    """The note behind a value that is less than proved."""
     return "" if support == "proved" else f"  ({'not verified' if support == 'unverified' else support})"
 
 
@@ -150,7 +151,7 @@ def _one_line(value: Value | None) -> str:
 
 
 def size_of_text(value: Value, told: object) -> object:
-    """How an error tells a value, which would be `told` elsewhere: a text, which may be a document, by its size."""
+    """A value as an error shows it (elsewhere as `told`): a text, which may be a document, by its size alone."""
     return {"characters": len(value)} if isinstance(value, str) else told
 
 
@@ -163,6 +164,7 @@ def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) ->
         problem = [] if told["problem"] is None or told["problem"]["kind"] is None else [told["problem"]]
         for each in [*deviations, *problem]:
             each["reason"] = each["kind"]
+    # The text of an error may hold content, its class does not.
     if told["problem"] is not None and result.error is not None:
         told["problem"]["reason"] = type(result.error).__name__
     if not answered:

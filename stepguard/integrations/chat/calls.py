@@ -1,4 +1,4 @@
-"""Which calls of a drop-in run guarded, and what is told of each."""
+"""Decide which calls of a drop-in run guarded, and report each call to the host."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from stepguard.telemetry.logging import call_safely, log_event
 
 @dataclass(frozen=True, slots=True)
 class ClientCall:
-    """What became of one call of a model.
+    """The outcome of one call of a model.
 
     Attributes:
         guarded: whether it ran guarded; otherwise it was passed on as it came.
@@ -38,7 +38,7 @@ class ClientCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallRules:
-    """What the calls of one drop-in share: options of `stepguard.wrap`, which says what they mean."""
+    """The options that the calls of one drop-in share; `stepguard.wrap` documents them."""
 
     procedures: Mapping[str, Procedure]
     trust: Trust
@@ -94,7 +94,7 @@ class CallRules:
         return job
 
     def guarded(self, model: str | None, job: Job, result: Result) -> None:
-        """Tell that a call was guarded."""
+        """Report a guarded call."""
         log_event("chat_guarded", run_id=result.run_id, procedure=job.label, found=job.found, left_out=job.left_out)
         self._tell(ClientCall(guarded=True, model=model, job=job, result=result))
 

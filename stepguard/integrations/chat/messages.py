@@ -1,4 +1,4 @@
-"""Chat messages: what is said now, which message is a procedure, and which only looks as if it held one."""
+"""Read chat messages: the current turn, messages that are a procedure, and those that only look like one."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _TEXTS: Final = (None, "text", "input_text", "output_text")
 """The parts of a message that are what its role says; results of tools and files are not."""
 _LONGEST_STEP: Final = 4000  # no step is longer, and each try parses it
 _MOST_TRIES: Final = 100
-"""So many lines behind an ``inputs:`` are read as steps: a text with more of them is not worth the time."""
+"""How many ``inputs:`` lines of a text are followed up by parsing the line behind them."""
 _INSTRUCTIONS: Final = ("instructions", "additional_instructions")
 _LISTS: Final = ("messages", "input", "prompt", "items", "additional_messages")
 
@@ -123,7 +123,7 @@ def read_messages(messages: object) -> Iterator[ChatMessage]:
 
 
 def read_arguments(arguments: Mapping[str, Any]) -> list[object]:
-    """What is said to a model by a request that is no chat completion, as messages."""
+    """The messages of a request that is no chat completion."""
     said: list[object] = [{"role": "system", "content": arguments[name]} for name in _INSTRUCTIONS if name in arguments]
     if arguments.get("content"):
         said.append({"role": "user", "content": arguments["content"]})
@@ -137,9 +137,10 @@ def read_arguments(arguments: Mapping[str, Any]) -> list[object]:
 
 
 def current_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
-    """What the user says now: behind the last answer, but for an answer that is only begun, at the very end."""
+    """The messages behind the last answer; an assistant message at the very end is a prefill, not an answer."""
     end = len(messages)
     while end and messages[end - 1].role == "assistant":
+        # Clients may end with the beginning of the answer that they want.
         end -= 1
     start = end
     while start and messages[start - 1].role in ROLES:
@@ -189,6 +190,8 @@ def _begins(lines: Sequence[str]) -> int | None:
             if not fence and mark[2].lower() in _MARKED:
                 return number
             if not fence:
+                # A block of another language is code, whatever it looks like; one without a language may hold a
+                # procedure.
                 fence, code = mark[1], mark[2].lower() not in _UNMARKED
             elif not mark[2] and mark[1].startswith(fence):
                 fence, code = "", False
@@ -199,6 +202,7 @@ def _begins(lines: Sequence[str]) -> int | None:
             names = _names(header[1])
         elif at is not None and stripped and not _gives_value(stripped, names):
             tries += 1
+            # Too many tries count as a procedure: refused by name rather than passed on unguarded.
             if tries > _MOST_TRIES or _is_step(stripped):
                 return at
             at = None

@@ -1,4 +1,4 @@
-"""What a chat call asks the guard to do: the procedure, and the values of its inputs.
+"""Find the procedure and the input values that a chat call asks the guard to run.
 
 Both come from the call. A host may trust messages of some roles, too (`stepguard.integrations.chat.trust.Trust`); by
 default none are read.
@@ -56,10 +56,10 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Input
 
 IN_PROMPT: Final = "(prompt)"
-"""What logs, traces and metrics call a procedure that stood in a prompt: its name is content."""
+"""The label in logs, traces and metrics of a procedure from a prompt, whose own name is content."""
 
 JobSource = Literal["named", "prompt"]
-"""How a call came to its procedure: it was named, or it stood in the messages."""
+"""Where a call's procedure came from: it was named, or it stood in the messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Job:
 
     @property
     def label(self) -> str:
-        """What logs, traces and metrics call the procedure."""
+        """The label of the procedure in logs, traces and metrics."""
         return self.procedure.name if self.found == "named" else IN_PROMPT
 
 
@@ -116,6 +116,7 @@ def find_job(
     check_mapping(inputs, "inputs", optional=True)
     read = list(read_messages(messages))
     now = {each.index for each in current_turn(read)}
+    # Older turns were answered already: a procedure or values in them must not run again.
     heard = [each for each in read if each.role in SYSTEM or each.index in now]
     given: dict[str, object] = {}
     source: ChatMessage | None = None
@@ -132,6 +133,7 @@ def find_job(
             raise ConfigError(f"{len(found)} messages are procedures ({places}): one call runs one", option="messages")
         source = found[0]
         procedure, given = _parse(source)
+    # The guard sends text alone: an image would be left out without a word.
     if any(each.more and each.role in ROLES for each in read):
         raise ConfigError("a guarded call reads text alone: leave images, sound and files out", option="messages")
     used = 0 if source is None else len(source.text)
@@ -187,7 +189,7 @@ def named_procedure(named: object, procedures: Mapping[str, Procedure] | None = 
 
 
 def _answers_the_user(source: ChatMessage, read: Sequence[ChatMessage], now: Collection[int], *, told: bool) -> None:
-    """See that a run of a procedure in a message is what the conversation waits for.
+    """Check that the conversation waits for a run of the procedure in a message.
 
     Args:
         source: the message that is the procedure.
@@ -275,6 +277,7 @@ def _take_values(given: dict[str, object], procedure: Procedure, message: ChatMe
     if not text.strip():
         return 0
     inputs = {each.name: each for each in procedure.inputs}
+    # Word for word, even where the text looks like values: it is the document.
     if message.role == "user" and [each.type.kind for each in procedure.inputs] == ["text"]:
         _put(given, procedure.inputs[0].name, text)
         return len(text)
@@ -310,6 +313,7 @@ def _object(text: str, inputs: Mapping[str, Input]) -> JsonObject | None:
         found = decode(text.strip())
     except ValueError:
         return None
+    # {"inputs": {...}}: as the field of a request is written.
     if isinstance(found, JsonObject) and list(found) == ["inputs"] and "inputs" not in inputs:
         found = found["inputs"]
     return found if isinstance(found, JsonObject) and not inputs.keys().isdisjoint(found) else None
@@ -318,6 +322,7 @@ def _object(text: str, inputs: Mapping[str, Input]) -> JsonObject | None:
 def _exact(inputs: Mapping[str, object], procedure: Procedure) -> Iterator[tuple[str, object]]:
     """Inputs by name, the same one twice where JSON holds it twice; numbers of JSON have their digits as written."""
     types = {each.name: each.type for each in procedure.inputs}
+    # By pairs: a mapping would silently keep the last of two values for one name.
     for name, value in inputs.pairs if isinstance(inputs, JsonObject) else inputs.items():
         if name not in types:
             known = ", ".join(types) or "none"
@@ -354,6 +359,7 @@ def _line_value(text: str, declared: Input) -> str:
     value = COMMENT.sub("", text).strip()
     if not value:
         raise InputError(f"input {name!r}: nothing follows the equals sign", name=name)
+    # "No. # 5": whether a comment begins at the sign cannot be told.
     if declared.type.kind == "text" and value != text.strip():
         raise InputError(f'input {name!r}: a text with # in it is a JSON string, such as "No. # 5"', name=name)
     return value

@@ -1,4 +1,4 @@
-"""Which messages of a call the host trusts: what may bring a procedure, and what the values of its inputs."""
+"""Trust: the roles whose messages may bring a procedure, or the values of its inputs."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Trust:
 
 
 def check_trust(given: Trust | None) -> Trust:
-    """What was given as the option ``trust``; None trusts nobody. Raises ConfigError: it is something else."""
+    """Check the option ``trust``; None trusts nobody. Raises ConfigError: it is something else."""
     check_instance(given, Trust, "trust", what="a Trust such as Trust(inputs=('user',))", optional=True)
     return given or Trust()
 

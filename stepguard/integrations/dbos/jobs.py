@@ -1,4 +1,4 @@
-"""Runs in the queues of DBOS, and what its workflows say of them."""
+"""Queue runs with DBOS, and read their state from its workflows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from stepguard.procedure.procedure import Procedure, check_procedure
 
 WORKFLOW: Final = "stepguard.run"
 VERSION: Final = "1"
-"""That of the workflow, not of stepguard: workers of several versions share a queue, and the ledger says what fits."""
+"""The version of the workflow, not of stepguard: workers of different versions share a queue; the ledger decides."""
 USUAL_PRIORITY: Final = 100
-"""The priority of a run of which nothing is said."""
+"""The default priority."""
 _DEATHS: Final = 100
-"""So many workers may die in a run before it counts as one that kills them."""
+"""How many workers may die in a run before it is given up as their cause."""
 ACTIVE: Final = ("ENQUEUED", "DELAYED", "PENDING")
 
 
@@ -111,6 +111,7 @@ class Jobs:
         if isinstance(priority, bool) or not isinstance(priority, int) or not 1 <= priority < 2**31:
             raise ConfigError(f"priority is a whole number from 1 on, not {priority!r:.60}", option="priority")
         given = procedure.accept_inputs(inputs or {})
+        # The ledger first: a process that dies here leaves a run that a worker claims, not a job without a run.
         new = self.ledger.queue(procedure, given, run_id=run_id, queue=queue, priority=priority)
         newest = None if new else self._newest(run_id)
         if newest is None or newest.status not in ACTIVE:
@@ -176,6 +177,7 @@ class Jobs:
     def _take_over(self, workflow: Any) -> None:
         """Queue a run anew whose worker is dead, behind the workflow that this one has left."""
         run_id = workflow.workflow_id.rpartition("#")[0]
+        # Each dead worker leaves a cancelled workflow: a run that kills every process would go round for ever.
         left = sum(each.status == "CANCELLED" for each in self._workflows(run_id))
         if left < _DEATHS:
             self._next(run_id, workflow.queue_name, workflow.priority, after=number_of(workflow))
@@ -186,6 +188,7 @@ class Jobs:
         """Queue the workflow of a run behind one; whoever does it at the same time queues the same one."""
         options: dict[str, Any] = {
             "workflow_name": WORKFLOW,
+            # Derived, not random: two workers that queue the same next workflow at once queue one.
             "workflow_id": f"{run_id}#{after + 1}",
             "queue_name": queue,
             "priority": priority,

@@ -1,4 +1,4 @@
-"""A process that carries out the runs of a queue."""
+"""A worker process, which carries out the runs of a queue."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ from stepguard.ledger.rates import check_rate
 from stepguard.procedure.procedure import Procedure, check_procedure
 
 _AGAIN_SECONDS: Final = 15.0
-"""After what time a run is tried again whose ledger did not answer, or that somebody else was driving."""
+"""When to retry a run whose ledger did not answer, or that another process was driving."""
 _UNCLAIMED_SECONDS: Final = 15.0
-"""After what time a run that was begun for a queue, and is in none, counts as one whose process died between."""
+"""When a run that was begun for a queue but is in none counts as left by a process that died in between."""
 _log = logging.getLogger("stepguard")
 _alone: Final = threading.Lock()
 """DBOS is one for each process, and so is its worker."""
@@ -116,6 +116,7 @@ class Worker:
             raise ConfigError("this process has a worker already: start one for each process")
         try:
             self._jobs = Jobs(self._ledger)
+            # The database frees the lock when this process dies, which is how the others learn of it.
             self._ledger.file.take(_lock_of(self.name))
             url, schema = queues_of(self._ledger)
             dbos(
@@ -217,6 +218,7 @@ class Worker:
         while not cancelled():
             if self._ending.is_set():
                 raise LedgerError("this worker ends")
+            # With a timeout, so that a cancelled run or an ending worker is noticed while it waits.
             if not turns.acquire(timeout=1.0):
                 continue
             try:

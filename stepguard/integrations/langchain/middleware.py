@@ -62,7 +62,7 @@ except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 
 ProcedureChoice = Procedure | str | None
-"""What a call is to carry out: a procedure, its text, or a name among `procedures`; None for none."""
+"""The procedure of a call: a `Procedure`, its text, or a name among `procedures`; None for none."""
 
 _FACTS: Final = (
     *("status", "strength", "run_id", "procedure", "answered", "found", "left_out", "completed", "total"),
@@ -155,6 +155,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
             procedure = named_procedure(procedure, self._rules.procedures)
             check_support([procedure], at_least)
         if options.get("retry") is None:
+            # The model repeats failed requests itself (`max_retries`): two layers would multiply.
             options["retry"] = RetryPolicy(retries=0)
         self._procedure: Final = procedure
         self._inputs: Final = inputs
@@ -220,6 +221,7 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
 
         Raises GuardedCallRefused: it is not to be handed on, and the middleware raises then.
         """
+        # An interrupt of the graph is no failed run: LangGraph has to see its own exception.
         if (taken := taken_over(result.error)) is not None:
             raise taken
         body = completion_body(result, model=backend.name, job=job, **self._allowed)

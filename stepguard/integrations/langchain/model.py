@@ -42,7 +42,7 @@ _SHORTEST_SECRET: Final = 8  # shorter ones would black out words that are no se
 
 
 class _Common:
-    """What both kinds share.
+    """The base of both backends.
 
     Args:
         settings: what each request binds to the model; None for `openai_settings` where it is of that family.
@@ -91,12 +91,13 @@ class _Common:
         return completion
 
     def _reply_behind(self, error: Exception, request: Request) -> Completion:
-        """The reply behind an exception; without one it is raised, or as what it means."""
+        """The reply that an exception carries; without one, raise it or the backend error that it means."""
         asked = sum(len(each.content) for each in request.messages)
         if isinstance(error, StepguardError):
             raise error
         if isinstance(error, GraphBubbleUp):  # an interrupt, say: no failure at all, and raised again behind the run
             raise BackendError("the graph takes over", retryable=False) from error
+        # By name: the openai package need not be installed here.
         names = {cls.__name__ for cls in type(error).__mro__}
         if "LengthFinishReasonError" in names:
             return read_completion(getattr(error, "completion", None), self._say, asked=asked)
@@ -105,6 +106,7 @@ class _Common:
         if (raw := refused_reply(error)) is not None:
             return read_completion(raw, self._say, asked=asked)
         failure = as_backend_error(error, self._say)
+        # A cause is printed with the error: one that quotes a key must not be kept.
         if all(redact(text, *self._secrets) == text for text in texts_of(error)):
             failure.__cause__ = error
         raise failure
@@ -157,12 +159,13 @@ class AsyncModelBackend(_Common):
 
 
 def openai_settings(model: object) -> ModelSettings:
-    """What a guarded request binds to `ChatOpenAI` and its kin.
+    """The settings that a guarded request binds to `ChatOpenAI` and its kin.
 
     The schema of the reply, which OpenAI then holds it to, and its longest length; the guard's temperature where the
     model has none of its own and is not known to refuse any.
     """
     profile = getattr(model, "profile", None) or {}
+    # Models that reason refuse a temperature, and their profile says so.
     own = getattr(model, "temperature", None) is not None or profile.get("temperature") is False
 
     def settings(request: Request) -> Mapping[str, Any]:

@@ -79,6 +79,7 @@ def _refusal(gate: ToolGate, decision: Decision) -> ToolMessage:
 
 def _booked(gate: ToolGate, decision: Decision, answer: Any) -> Any:
     """Tell the gate what came of a call; a tool that LangChain has answered for failed."""
+    # Anything else (a Command, an error message) is no result that rules may read.
     if isinstance(answer, ToolMessage) and answer.status != "error":
         gate.finished(decision, answer.content if isinstance(answer.content, str) else list(answer.content))
     else:

@@ -1,4 +1,4 @@
-"""One claim about one step, judged from values that a caller gives: the work behind the tool ``verify_step``."""
+"""Judge one claim about one step from values that a caller gives, for the tool ``verify_step``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _EQUATIONS = EquationFormat()
 
 @dataclass(frozen=True, slots=True)
 class ClaimContext:
-    """What a claim is judged from.
+    """The context of a claim.
 
     Attributes:
         step: the step.
@@ -35,7 +35,7 @@ class ClaimContext:
 
 
 def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object]) -> ClaimContext:
-    """The values that a caller gives for a step, as exact ones.
+    """Read the values that a caller gives for a step, as exact ones.
 
     What the step rests on is checked as far as it is given: a step whose formula and operands are there is not taken
     as it stands.
@@ -76,6 +76,7 @@ def accept_values(procedure: Procedure, step_id: str, given: Mapping[str, object
         before = steps[name]
         if before.expression is None or any(each not in values for each in before.reads):
             unchecked.append(name)
+        # A right step from a wrong operand would pass, and the mistake before it go unseen.
         elif not _follows(before, values):
             return ClaimContext(step, values, tuple(unchecked), name)
     return ClaimContext(step, values, tuple(unchecked), None)
@@ -109,7 +110,7 @@ def _value_only(step: Step) -> Step:
 async def judge_claim(
     given: ClaimContext, value: str, working: str | None, *, timeout: float | None
 ) -> tuple[Judgement | DeviationKind, bool]:
-    """What the checks say of a claim, or why there is none to judge; and whether its working was judged too.
+    """Judge a claim; or say why there is none to judge. Also tells whether its working was judged.
 
     Args:
         given: what it is judged from.

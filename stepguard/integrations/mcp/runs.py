@@ -1,4 +1,4 @@
-"""How a run behind a tool call goes on beside its client: progress that delays nothing, and one clean cancellation."""
+"""Run beside an MCP client: progress that delays nothing, and a single, clean cancellation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from stepguard.errors import ConfigError, LedgerError, RunConflict
 from stepguard.results import Result
 
 _LAST_SECONDS: Final = 5.0
-"""How long a client may take for the last news, and a run for its cancellation."""
+"""How long a client may take for the last progress, and a run for its cancellation."""
 
 
 class Progress:
@@ -68,6 +68,7 @@ async def to_its_end(running: Coroutine[Any, Any, Result]) -> Result:
         task.cancel()
         import anyio  # comes with the library that cancels
 
+        # Shielded: in a cancelled scope of anyio every further await raises at once.
         with anyio.move_on_after(_LAST_SECONDS, shield=True):
             await asyncio.wait({task})
         if task.done() and not task.cancelled():
@@ -78,7 +79,7 @@ async def to_its_end(running: Coroutine[Any, Any, Result]) -> Result:
 
 @contextmanager
 def plain_conflicts() -> Iterator[None]:
-    """What goes wrong with a ledger, without where its file lies."""
+    """Turn errors of a ledger into messages without the path of its file."""
     try:
         yield
     except RunConflict as error:

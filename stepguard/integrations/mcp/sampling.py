@@ -1,4 +1,4 @@
-"""The model of an MCP client as a backend: what MCP calls sampling.
+"""The model of an MCP client as a backend, which MCP calls sampling.
 
 A client that offers sampling answers a server's requests with a model of its own, often after it has asked its user.
 No key is needed then. The protocol has sampling up to the version 2025-11-25; from 2026-07-28 on it is deprecated, and
@@ -25,7 +25,7 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendRejected
 
 _MAX_TOKENS: Final = 8192
-"""The protocol wants a limit on every reply; this one stands where the guard sets none."""
+"""The limit on a reply where the guard sets none: the protocol requires one."""
 _FINISHED: Final = {"endTurn": "stop", "stopSequence": "stop", "maxTokens": "length"}
 
 

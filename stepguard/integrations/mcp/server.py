@@ -74,7 +74,7 @@ except ImportError:
     raise MissingExtraError("the MCP server", extra="mcp") from None
 
 DEFAULT_BUDGET: Final = Budget(calls=60, tokens=200_000, seconds=300.0)
-"""What one run may spend where nothing else is said."""
+"""The default budget of one run."""
 
 _INSTRUCTIONS: Final = (
     "Carry a procedure out step by step. Check every step with verify_step before you use its value; where it does not "
@@ -94,7 +94,7 @@ _RUN: Final[Mapping[bool, str]] = {
 }
 _CHECK_SECONDS: Final = 60.0
 _FLOAT_DIGITS: Final = 15
-"""Decimals of so many digits come out of a float as they went in; of longer ones nobody can tell."""
+"""Decimals of up to this many digits survive the way through a float."""
 _SCALAR: Final = WithJsonSchema({"type": ["string", "number", "boolean"]})
 
 _T = TypeVar("_T")
@@ -108,6 +108,7 @@ def _exact(given: object) -> object:
         raise ValueError("a value is text, a number or a truth value")
     if not math.isfinite(given):
         raise ValueError("NaN and infinity are no values")
+    # repr: the shortest decimal of the float, which is what was written where that had at most 15 digits.
     number = Decimal(repr(given))
     if len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
         raise ValueError('a number of so many digits is rounded on its way: give it as text, such as "0.1"')

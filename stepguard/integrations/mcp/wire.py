@@ -102,6 +102,7 @@ class ExactBodies:
             if len(body) > _MAX_BODY:
                 told.append({"type": "http.request", "body": body, "more_body": True})
                 break
+        # The length has changed with the body; one that was cut off or is too large goes on as it came.
         if not told:
             sent = self._exact(body)
             headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]

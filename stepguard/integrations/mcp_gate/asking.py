@@ -1,4 +1,4 @@
-"""What the person at an MCP client is asked (elicitation): for a yes to a call, or for a fact that a rule needs.
+"""Ask the person at an MCP client (elicitation) for a yes to a call, or for a fact that a rule needs.
 
 Only for the roles and facts that the host has named: who sits there is not known from the protocol.
 """
@@ -26,7 +26,7 @@ _MOST_SHOWN: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class PersonQuestion:
-    """What a call waits for.
+    """A question that a call waits for.
 
     Attributes:
         decision: the decision on the call.
@@ -63,8 +63,9 @@ class PersonAtClient:
             raise ConfigError(f"the policy asks nobody for {name!r:.60}: it has {known}", option="ask")
 
     def question(self, decision: Decision) -> PersonQuestion | None:
-        """What they are asked next; None where somebody else has to answer, or they have said no to this already."""
+        """The next question; None where somebody else has to answer, or they have said no to this already."""
         wanted = [each.fact for each in decision.questions] or list(decision.confirmations)
+        # All or none: a call that also waits for somebody else is not half approved.
         if decision.outcome != "ask" or not self._names.issuperset(wanted):
             return None
         given = ", ".join(f"{_name(key)}={_argument_text(value)}" for key, value in decision.arguments.items())
@@ -82,7 +83,7 @@ class PersonAtClient:
         return None if _identity(question) in self._declined else question
 
     def answered(self, question: PersonQuestion, response: object) -> None:
-        """Tell the gate what they said; what is no answer is a no, and they are not asked the same again."""
+        """Pass their answer to the gate; anything else counts as a no, and they are not asked the same again."""
         value: object = None
         if isinstance(response, JsonObject) and response.get("action") == "accept":
             content = response.get("content")
@@ -118,7 +119,7 @@ def _form(message: str, kind: ValueType) -> dict[str, Any]:
 
 
 def _name(key: str) -> str:
-    """An argument that the policy does not declare is named by the agent, who is not to write the question."""
+    """The name of an argument, quoted unless it is plain: the agent chooses it, and must not write the question."""
     return key if key.isidentifier() and key.isascii() else _argument_text(key)
 
 
@@ -128,7 +129,7 @@ def _argument_text(value: object) -> str:
 
 
 def _identity(question: PersonQuestion) -> str:
-    """The same question about the same call."""
+    """A key that is equal for the same question about the same call."""
     if question.fact is not None:
         return json.dumps([question.fact.fact, *map(str, question.fact.keys)])
     call = [question.role, question.decision.tool, dict(question.decision.arguments)]

@@ -42,6 +42,7 @@ async def serve_url(
         await _serve(session, url, headers, log)
     except Exception as error:
         leaf: BaseException = error
+        # The task group wraps what its tasks raise; the user is told the error itself.
         while isinstance(leaf, BaseExceptionGroup):
             leaf = leaf.exceptions[0]
         if isinstance(leaf, StepguardError):

@@ -22,7 +22,7 @@ CALL_KEYS: Final = ("name", "arguments", "_meta", "task", "inputResponses", "req
 
 
 _LINE_BREAKS: Final = {ord("\r"): " ", **{code: f"\\u{code:04x}" for code in (0x85, 0x2028, 0x2029)}}
-"""What ends a line for some readers. Between the tokens of JSON the first may stand, the others within texts alone."""
+"""Characters that end a line for some readers. The first may stand between JSON tokens, the others only in texts."""
 
 
 def one_line(line: str) -> str:
@@ -55,12 +55,13 @@ def plain_id(message: Mapping[str, object]) -> str | int | None:
     """The identifier of a request or of what answers it; None where it has none that counts."""
     given = message.get("id")
     if isinstance(given, JsonNumber):
+        # 1.0 and 1e0 are refused as identifiers: the server may answer under another spelling.
         return int(given) if given.lstrip("-").isdecimal() and len(given) < 40 else None
     return given if isinstance(given, str) else None
 
 
 def error_message(id: str | int | None, code: int, text: str) -> str:
-    """The answer to a request that is none."""
+    """The answer to an invalid request."""
     return json.dumps({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": text}})
 
 
@@ -72,7 +73,7 @@ def text_result(id: str | int, text: str) -> str:
 
 
 def result_text(result: Mapping[str, object], declared: ValueType | None) -> str:
-    """What a call gave back, as JSON text or plain text: its structured content, or its one text.
+    """The result of a call, as JSON text or plain text: its structured content, or its one text.
 
     Servers wrap a result that is no object as ``{"result": ...}``; that is taken off where the policy declares none.
     """

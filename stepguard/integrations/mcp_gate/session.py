@@ -42,10 +42,10 @@ from stepguard.policy.decisions import Decision, FactQuestion
 from stepguard.policy.gate import PolicyGate
 
 IDEMPOTENCY_KEY: Final = "stepguard/idempotency-key"
-"""Where a server finds the key of a call: in the ``_meta`` of its parameters."""
+"""The key of a call in the ``_meta`` of its parameters."""
 _QUESTION: Final = "stepguard"
 _MOST_ROUNDS: Final = 20
-"""So often facts are judged for one call; what was judged may bring the next question."""
+"""How many rounds of judgements one call may take: each may bring the next question."""
 
 
 class Routed(NamedTuple):
@@ -82,7 +82,7 @@ class _Flying(NamedTuple):
 
 
 class GatedSession:
-    """What becomes of each message of a session. It is not safe for several threads at once.
+    """Routes the messages of a session. It is not safe for several threads at once.
 
     Args:
         gate: the gate of this session, which is one conversation.
@@ -121,14 +121,16 @@ class GatedSession:
     # ---- from the client
 
     def from_client(self, line: str) -> list[Routed]:
-        """What becomes of a message of the client, without the end of its line."""
+        """Route a message of the client, given without its line end."""
         message = read_message(line)
         if not isinstance(message, JsonObject):
+            # A batch could hide a call among other messages; the protocol has dropped batches, too.
             if isinstance(message, list):
                 return [Routed("client", error_message(None, INVALID_REQUEST, "send each message by itself"))]
             return [Routed("client", error_message(None, PARSE_ERROR, "a JSON object was expected"))]
         id, method = plain_id(message), message.get("method")
         unclear = ambiguous_key(message, MESSAGE_KEYS)
+        # The gate and the server could read two different messages in it.
         if unclear is not None:
             return [Routed("client", error_message(id, INVALID_REQUEST, f"the key {unclear[:40]!r} is not clear"))]
         if method is None and isinstance(id, str) and id in self._asked:
@@ -162,8 +164,10 @@ class GatedSession:
         if unclear is not None or not isinstance(given, JsonObject):
             wrong = "arguments are an object" if unclear is None else f"the key {unclear[:40]!r} is not clear"
             return [Routed("client", error_message(id, INVALID_PARAMS, wrong))]
+        # The answer to one could not be told from the answer to the other.
         if id in self._flying or any(call.id == id for call in self._waiting()):
             return [Routed("client", error_message(id, INVALID_REQUEST, "a call with this id is not answered yet"))]
+        # A task answers at once and does its work later, where no result of it comes by here.
         if params.get("task") is not None and not self.gate.observe:
             return [
                 Routed(
@@ -179,6 +183,7 @@ class GatedSession:
             said = responses.get(_QUESTION) if isinstance(responses, JsonObject) else None
             self._person.answered(self._asked.pop(asked)[1], said)
             others = [pair for pair in params.pairs if pair[0] not in ("requestState", "inputResponses")]
+            # They answer a question of the gate, which the server has never asked.
             params = JsonObject(others)  # these were not for the server
         return self._judged(_CallRequest(id, line, params, name, given))
 
@@ -191,6 +196,7 @@ class GatedSession:
             request = f"{json.dumps(call.tool)} {encode(call.arguments)}"
         except ValueError as error:
             return [Routed("client", error_message(call.id, INVALID_PARAMS, str(error)))]
+        # The server asked for more and gets the same call again: it goes on under its first identifier.
         known = self._paused.pop(f"{request} {call.params.get('requestState')!r}", f"{self._own}.{json.dumps(call.id)}")
         decision = self.gate.offer(call.tool, call.arguments, id=known, now=self._clock())
         if not decision.allowed and not self.gate.observe:
@@ -228,7 +234,7 @@ class GatedSession:
         return [(each, await self._judge.ajudge(each)) for each in waiting.questions]
 
     def judged(self, name: str, verdicts: Iterable[tuple[FactQuestion, JudgedFact | None]]) -> list[Routed]:
-        """What becomes of a call now that facts were judged for it, or could not be; nothing of one cancelled."""
+        """Route a call for which facts were judged, or could not be; a cancelled one goes nowhere."""
         log: list[Routed] = []
         for question, verdict in verdicts:
             if verdict is not None:
@@ -270,11 +276,12 @@ class GatedSession:
     # ---- from the server
 
     def from_server(self, line: str) -> list[Routed]:
-        """What becomes of a message of the server, without the end of its line: it passes, and the gate is told."""
+        """Route a message of the server, given without its line end: it passes, and the gate is told."""
         passed = Routed("client", line)
         message = read_message(line)
         if not isinstance(message, JsonObject) or "method" in message or (id := plain_id(message)) is None:
             return [passed]
+        # The list of tools passes untouched; it is only compared with the policy.
         if id in self._listing:
             self._listing.discard(id)
             return [passed, *self._compared(message.get("result"))]
@@ -289,6 +296,7 @@ class GatedSession:
             self.gate.failed(flying.call)
         elif result.get("resultType") == "input_required":
             self._paused[f"{flying.request} {result.get('requestState')!r}"] = flying.call
+        # Neither done nor failed: rules that wait for its outcome stay unanswered.
         elif result.get("resultType", "complete") != "complete" or "task" in result:
             return [Routed("log", f"{flying.tool} goes on as a task, which is not followed: its outcome stays unknown")]
         elif result.get("isError", False) is not False:

@@ -1,4 +1,4 @@
-"""A gated session with a server that is a command, over stdio: what an MCP client starts in place of the server."""
+"""Gate an MCP server that is a command, over stdio: an MCP client starts this in place of the server."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from stepguard.errors import ConfigError, StepguardError
 from stepguard.integrations.mcp_gate.session import GatedSession, Routed
 
 _PATIENCE: Final = 5.0
-"""Seconds for which a server may end by itself when its input has ended."""
+"""How many seconds a server may take to end by itself after its input has ended."""
 
 
 def stdin_lines() -> IO[bytes]:
@@ -22,7 +22,7 @@ def stdin_lines() -> IO[bytes]:
 
 
 def stdout_writer() -> Callable[[str], None]:
-    """What writes a message to stdout, from any thread: a duplicate, never closed, since one may still write."""
+    """A function that writes messages to stdout from any thread, through a duplicate that is never closed."""
     out = open(os.dup(sys.stdout.fileno()), "wb", buffering=0, closefd=False)  # noqa: SIM115
     lock = Lock()
 
@@ -30,6 +30,7 @@ def stdout_writer() -> Callable[[str], None]:
         left = memoryview(_bytes(text))
         with lock:
             while left:
+                # Unbuffered writes may take only a part, and None where a pipe is full.
                 left = left[out.write(left) or 0 :]
 
     return write

@@ -75,7 +75,7 @@ class WrapSettings(CallRules):
     ledger: Ledger | None
 
     def job(self, arguments: dict[str, Any], *, said: Callable[[dict[str, Any]], Any] | None = None) -> Job | None:
-        """What a call asks the guard to do, as `find` says; ``procedure`` and ``inputs`` leave its arguments.
+        """The job of a call, as `find` says; ``procedure`` and ``inputs`` leave its arguments.
 
         `said` gives the messages of a call; by default they are its argument of that name.
         """
@@ -136,6 +136,7 @@ class GuardedCall:
         for name, why in _REFUSED.items():
             if name in given and given[name] not in ([], False):
                 raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
+        # The SDK merges it into the request, over the parameters: a `tools` in it would get past the refusals above.
         body = given.get("extra_body")
         for name in sorted(_OWN_PARAMETERS.union(_REFUSED).intersection(body if isinstance(body, Mapping) else ())):
             raise ConfigError(f"a guarded call takes {name} as a parameter, not in extra_body", option="extra_body")
@@ -154,6 +155,7 @@ class GuardedCall:
             check_count(cap, name)
         if caps:
             changed["cap"] = min(caps.values())
+        # Newer models refuse `max_tokens`; the caller knows which name its model takes.
         if "max_completion_tokens" in given:
             changed["max_tokens_parameter"] = "max_completion_tokens"
         check_seed(seed := given.get("seed"))
@@ -180,7 +182,7 @@ class GuardedCall:
         return self.guard.start(self.job.procedure, self.job.inputs, label=self.job.label, run_id=self._run_id)
 
     def run(self) -> Result:
-        """Run it; what came of it is told, however it ends."""
+        """Run it, and report the result however it ends."""
         run = self.start()
         try:
             return self.guard.drive(run)
@@ -206,7 +208,7 @@ class GuardedCall:
         return completion_body(result, model=self.model, job=self.job, as_json=self._as_json, **allowed)
 
     def answer(self, result: Result, *, awaited: bool) -> Any:
-        """What ``create`` returns for a result.
+        """The return value of ``create`` for a result.
 
         Args:
             awaited: whether a stream is to be an asynchronous one.
@@ -268,6 +270,7 @@ def _messages(arguments: dict[str, Any]) -> Any:
     """The messages of a call; those that can be read only once become a list in its arguments."""
     messages: Any = arguments.get("messages")
     if callable(getattr(messages, "__next__", None)):
+        # Read twice, here and by the client, so an iterator would be empty for the second.
         messages = arguments["messages"] = list(messages)
     if isinstance(body := arguments.get("extra_body"), Mapping):
         messages = body.get("messages", messages)  # the SDK sends these instead

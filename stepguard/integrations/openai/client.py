@@ -58,7 +58,7 @@ _UNREAD: Final = frozenset(
     {"beta", "compact", "completions", "connect", "conversations", "realtime"}
     | {"with_raw_response", "with_streaming_response"}
 )
-"""What else of a client leads to a model."""
+"""Other attributes of a client that lead to a model."""
 
 
 def wrap(
@@ -100,6 +100,7 @@ def wrap(
         ConfigError: the client cannot be wrapped, or an option cannot work.
         LedgerError: the ledger cannot be opened.
     """
+    # Not isinstance: a wrapped client says that it is of the class of the client behind it.
     if issubclass(type(client), _Client):
         raise ConfigError("the client is wrapped already: wrap its .unguarded", option="client")
     check_one_of(on_unverified, get_args(OnUnverified), "on_unverified")
@@ -276,6 +277,7 @@ class _Client:
     chat: _Chat
 
     def __init__(self, settings: WrapSettings, chat: _Chat) -> None:
+        # Past its own __setattr__, which hands attributes on to the client.
         object.__setattr__(self, "_settings", settings)
         object.__setattr__(self, "chat", chat)
 

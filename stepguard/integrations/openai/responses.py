@@ -43,6 +43,7 @@ class ResponsesCall(GuardedCall):
                 "values of `response.stepguard`",
                 option="text_format",
             )
+        # What both APIs share is judged by the parent class; the rest is given under its name there.
         chat = {
             name: value for name, value in arguments.items() if name not in _OWN_PARAMETERS and name not in _REFUSED
         }
@@ -61,7 +62,7 @@ class ResponsesCall(GuardedCall):
         )
 
     def answer(self, result: Result, *, awaited: bool, parsed: bool = False) -> Any:
-        """What a method returns for a result.
+        """The return value of a method for a result.
 
         Args:
             awaited: whether a stream is to be an asynchronous one.
@@ -103,7 +104,7 @@ class ResponseManager:
 
 
 def input_messages(arguments: dict[str, Any]) -> Any:
-    """What is said in a call of ``client.responses``, as messages; an input that can be read once becomes a list."""
+    """The messages of a call of ``client.responses``; an input that can be read only once becomes a list."""
     given: Any = arguments.get("input")
     if callable(getattr(given, "__next__", None)):
         given = arguments["input"] = list(given)

@@ -1,4 +1,4 @@
-"""The output of an agent or a tool, held against a procedure: are the values in it those of its steps?
+"""Check the output of an agent or a tool against a procedure: are the values in it those of its steps?
 
 An output is a pydantic model, a dataclass or a mapping whose fields are called like steps; JSON text of the same; or
 one value, which is the answer. Every field that is a step is checked, from the inputs and the steps before it, and so
@@ -41,7 +41,7 @@ _BOOLEAN: Final = ValueType(kind="boolean")
 
 
 class OutputChecker:
-    """Holds outputs against one procedure. It does not change, and may be shared.
+    """Checks outputs against one procedure. It does not change, and may be shared.
 
     Args:
         procedure: what the output claims to have carried out: a procedure, or a single step.
@@ -99,6 +99,7 @@ class OutputChecker:
         if unknown := [name for name in self._required if name not in self.ids]:
             raise ConfigError(f"{self.name} has no step {unknown[0]!r}", option="steps")
         self._ignore: Final = frozenset(ignore)
+        # Ignored, a wrong value of a step would be handed on unchecked.
         if hidden := sorted(self._ignore & (self.ids | self.inputs)):
             raise ConfigError(f"{hidden[0]!r} belongs to {self.name} and cannot be ignored", option="ignore")
         taken = self.ids | self.inputs | self._ignore
@@ -202,7 +203,7 @@ class OutputChecker:
         return read
 
     def _claims(self, output: object, values: Mapping[str, Value]) -> dict[str, list[object]]:
-        """What an output claims, by step."""
+        """The claims of an output, by step."""
         try:
             given = output if self._read is None else self._read(output)
             fields = read_fields(given, self._step_of_field if isinstance(given, str) else self._field_names)
@@ -220,6 +221,7 @@ class OutputChecker:
         claims: dict[str, list[object]] = {}
         for name, value in fields.items():
             if name in self._step_of_field:
+                # A field that a class leaves None was not given; null in JSON was written by the model.
                 if value is not None or not has_class(given):
                     claims.setdefault(self._step_of_field[name], []).append(value)
             elif name in self.inputs:
@@ -234,7 +236,7 @@ class OutputChecker:
         return claims
 
     def _repeat(self, name: str, given: object, value: Value) -> None:
-        """An input that stands in the output."""
+        """Check an input that stands in the output."""
         try:
             same = read_value(self._types[name] or _type_of(value), given) == value
         except ValueRefused:
@@ -244,6 +246,7 @@ class OutputChecker:
 
     async def _judge(self, claims: Mapping[str, list[object]], judging: Judging) -> None:
         """Judge every step up to the last that is claimed, and up to the answer."""
+        # Steps behind it change nothing that is handed on.
         last = max(index for index, step in enumerate(self._steps) if step.id in claims or step.id == self.answer)
         for index, step in enumerate(self._steps[: last + 1]):
             if index % _BREATH == _BREATH - 1:

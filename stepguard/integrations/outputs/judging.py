@@ -1,4 +1,4 @@
-"""Judging the steps of one output in their order, and what came of it."""
+"""Judge the steps of one output in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Rejected = DeviationKind | Literal["unverified"]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class OutputCheck:
-    """What came of checking one output.
+    """The result of checking one output.
 
     Attributes:
         procedure: the name of the procedure, or the id of the step.
@@ -70,7 +70,7 @@ class Judging:
         self._timeout: Final = timeout
 
     async def step(self, step: Step, given: Iterable[object]) -> None:
-        """Judge what is claimed for a step, or what code computes where nothing is."""
+        """Judge the claims for a step, or the computed value where there are none."""
         lacking = [name for name in step.reads if name not in self.values]
         claims = [read_claim(step, each) for each in given]
         if lacking and claims:
@@ -78,7 +78,9 @@ class Judging:
         if not claims and (lacking or step.expression is None):
             return
         for claim in claims or [self._computed(step)]:
+            # Another output cannot mend a value that code has computed.
             value = await self._one(step, claim, retry=bool(claims))
+            # A field and `answer` may both claim the step: each may pass, within a tolerance, and still differ.
             if self.values.setdefault(step.id, value) != value:
                 raise NotAccepted(step.id, "wrong_value", "the output says two values for it")
 

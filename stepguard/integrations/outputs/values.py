@@ -1,4 +1,4 @@
-"""What an output of an agent or a tool says: its fields, and what it claims for a step.
+"""Read the output of an agent or a tool: its fields, and its claim for a step.
 
 Values are read as those of a caller are: exactly, a float as the decimal that Python prints for it, a percentage as
 text with its sign. A value may be given with its working, as an equation (``"24.90 * 3 = 74.70"``) or as an object of
@@ -54,7 +54,7 @@ def read_fields(output: object, known: Collection[str]) -> Mapping[str, object] 
 
 
 def has_class(output: object) -> bool:
-    """Whether the names of its fields were chosen by whoever wrote a class, and not by a model."""
+    """Whether its field names come from a class that a developer wrote, and not from a model."""
     return isinstance(output, BaseModel) or (dataclasses.is_dataclass(output) and not isinstance(output, type))
 
 
@@ -70,7 +70,7 @@ def read_value(kind: ValueType, given: object) -> Value:
 
 
 def read_claim(step: Step, given: object) -> Claim | Deviation:
-    """What is claimed for a step, or why that cannot be read."""
+    """Read the claim for a step, or the deviation of one that cannot be read."""
     try:
         given = _acceptable(given)
         if isinstance(given, Mapping):

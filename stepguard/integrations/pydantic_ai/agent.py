@@ -161,6 +161,7 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             UsageError: the request asks for a procedure that cannot be run; see
             `stepguard.integrations.chat.requests.find_job`.
         """
+        # First, and before any cost: the framework repeats a request whose answer it has refused.
         _refuse_again(request_context)
         messages = read_agent_messages(request_context)
         named = await _resolved(self._procedure, ctx)
@@ -233,7 +234,7 @@ def result_of(found: object) -> Result | None:
 
 
 class _Facts(dict[str, Any]):
-    """What is told of a result, as JSON data, so that a history of messages can be stored; and the result itself."""
+    """The facts of a result as JSON data, so that a message history can be stored; and the result itself."""
 
     def __init__(self, facts: Mapping[str, Any], result: Result) -> None:
         super().__init__(facts)

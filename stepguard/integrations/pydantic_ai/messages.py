@@ -1,4 +1,4 @@
-"""What an agent says, and how it wants its answer."""
+"""Read an agent's messages, and the shape in which it wants its answer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from stepguard.procedure.procedure import Procedure
 from stepguard.results import Result
 
 ONE_VALUE: Final = "response"
-"""What the framework calls the field that it wraps around an output which is no object of named fields."""
+"""The framework's name of the field that it wraps around an output which is no object."""
 
 
 def read_agent_messages(context: ModelRequestContext) -> list[dict[str, object]]:

@@ -157,6 +157,7 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
             OutputNotVerified: no output could be accepted.
             ConfigError: the output is of a type that does not hold steps.
         """
+        # Half an output cannot be verified, and must not be given out by a stream.
         if ctx.partial_output:
             raise ModelRetry("The output is not complete.")  # the framework passes over it
         inputs = None if self._inputs is None else self._inputs(ctx)
@@ -197,7 +198,8 @@ class VerifiedOutput(AbstractCapability[AgentDepsT]):  # type: ignore[misc, unus
 
 
 def check_of(error: BaseException) -> OutputCheck | None:
-    """What was wrong with the last output, from the error that ended the agent's run; None where that was no output."""
+    """The check of the last output behind the error that ended an agent's run; None where no output was at fault."""
+    # Causes and contexts may form a ring.
     seen: set[int] = set()
     found: BaseException | None = error
     while found is not None and id(found) not in seen:

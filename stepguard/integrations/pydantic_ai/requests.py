@@ -69,6 +69,7 @@ class AgentBackend:
 
         Raises BackendError: the model did not answer. What is no fault of the model's is raised as it came.
         """
+        # Tests forbid real requests by this call; the framework's doubles make none.
         if self._context.model.system not in _DOUBLES:
             about_to_send(self.name)
         try:
@@ -82,7 +83,7 @@ class AgentBackend:
             raise
 
     def charge(self) -> None:
-        """Book what was spent on the agent's run, where no response of it will."""
+        """Add the spending to the agent's run, where no response does."""
         self._ctx.usage.requests += self.sent
         self._ctx.usage.incr(self.usage)
 
@@ -107,6 +108,7 @@ class AgentBackend:
             spent = deepcopy(self._ctx.usage)
             spent.requests += self.sent
             spent.incr(self.usage)
+            # On a copy: the framework itself counts only the one request that it knows of.
             limits.check_before_request(spent)
         self.sent += 1
         try:
@@ -164,7 +166,7 @@ def _settings(given: ModelSettings | None, request: Request) -> ModelSettings:
 
 
 def _best_mode(context: ModelRequestContext) -> Mode | None:
-    """The best that the model can do; None where it is to be decided by the model that answers (`FallbackModel`)."""
+    """The best mode of the model; None where the model that answers decides (`FallbackModel`)."""
     try:
         profile = context.model.profile
     except NotImplementedError:
