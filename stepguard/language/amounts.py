@@ -1,4 +1,4 @@
-"""Numbers and amounts of money among other words: `stepguard.language.numerals`, with all that stands beside them.
+"""Numbers and amounts of money in running text: `stepguard.language.numerals`, with what stands beside them.
 
 Numbers count where they stand alone. Part of an id, a version, a time, a range or a word (``A-1234``, ``1.2.3``,
 ``12:30``, ``10-20``, ``Q3``) they do not; neither do numbers in words (``three``), which are not read.
@@ -92,15 +92,15 @@ _ALONE_BEFORE: Final = lazy_pattern(
     r"|t\.?t\.?c\.?|tva|summe|betrag|gesamt|netto|brutto|preis|importe|totale|importo|razem|kwota|suma|celkem|cena))\s{0,9}\Z",
     re.IGNORECASE,
 )
-"""In front of ``1 448.60 EUR`` with a common blank, what leaves no room for a number of pieces."""
+"""What in front of ``1 448.60 EUR``, grouped by a common blank, rules out "1 piece at 448.60 EUR"."""
 _NO_DIGIT: Final = lazy_pattern("[^0-9]+")
 _STRIDE: Final = 1000
-"""After how many numbers it is asked whether anybody still waits."""
+"""How many numbers to read between two looks at whether the caller has given up."""
 
 
 @dataclass(frozen=True, slots=True)
 class FoundNumber:
-    """A number that stands in a document, from offset `start` up to `end`.
+    """A number in a document, from offset `start` up to `end`.
 
     Attributes:
         value: the number, with its scale (``1.5 million``), before it is divided by 100 as a percentage.
@@ -120,7 +120,7 @@ def find_numbers(
     like: Exact | None = None,
     wanted: Callable[[int], bool] | None = None,
 ) -> Iterator[FoundNumber]:
-    """Every number in a text that stands alone and can be read.
+    """Yield every number in a text that stands alone and can be read.
 
     Args:
         text: the document, as it is seen (`stepguard.documents.view`).
@@ -131,6 +131,7 @@ def find_numbers(
     Raises:
         Overrun: nobody waits for it any more.
     """
+    # Comparing digits skips nearly every number of a long document before the costly look at its neighbours.
     digits = None if like is None else _NO_DIGIT.sub("", format_exact(exact(abs(Fraction(like))))).strip("0")
     for at, match in enumerate(_NUMBER.finditer(text)):
         if at % _STRIDE == 0:
@@ -148,6 +149,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     digits = match["digits"].rstrip(".,")
     cut = len(match["digits"]) - len(digits)
     front = _front(text, match)
+    # `5.` ends a sentence, and the point is cut off; in front of an exponent it cannot be.
     if front is None or (cut and match["exponent"]) or _CODE_NUMBER.match(digits):
         return None
     grouped = " " in digits
@@ -160,6 +162,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     if back is None:
         return None
     scale, unit, end = back
+    # Searched in a small window: from the start of the text each number would cost the whole document.
     if grouped and not (units_in_front(match) or (unit and _ALONE_BEFORE.search(text, max(start - 24, 0), start))):
         return None
     outer = start, end
@@ -176,6 +179,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
         number_goes_on(text, end, money=unit not in (None, "%")) or joined_behind(text, end, unit=unit is not None)
     ):
         return None
+    # `half of 10 EUR` names an amount that is not the one that is meant.
     if unit not in (None, "%") and shared_before(text, start):
         return None
     money = unit != "%" and (unit is not None or _LIKE_MONEY.search(digits) is not None)
@@ -184,6 +188,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
     accounted = -1 if account else _accountants_sign(text, *outer, money=money)
     if accounted is None:
         return None
+    # (-5) in brackets is -5 already, and not 5.
     if accounted < 0 and not (match["sign"] or match["inner"]):
         negative = True
     try:
@@ -196,7 +201,7 @@ def _number_at(text: str, match: re.Match[str], decimal: Literal[".", ","]) -> F
 
 
 def _front(text: str, match: re.Match[str]) -> tuple[int, bool] | None:
-    """Where an amount begins and whether it is negative; None where what stands in front makes it another one."""
+    """Where an amount begins and whether it is negative; None where what precedes it changes its meaning."""
     start, sign, marked = match.start(), match["sign"], bool(match["currency"] or match["code"])
     before = text[max(start - 1, 0) : start]
     if changed_before(text, start, match.start("digits")) or (match["inner"] and (sign or not marked)):
@@ -213,7 +218,7 @@ def _front(text: str, match: re.Match[str]) -> tuple[int, bool] | None:
 
 
 def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, int] | None:
-    """The scale and the unit of an amount, and where it ends with them; None where its units contradict each other."""
+    """The scale and the unit of an amount, and where it ends; None where its units contradict each other."""
     behind = _AMOUNT_BACK.match(text, end)
     assert behind is not None
     units = units_in_front(match)
@@ -240,7 +245,7 @@ def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, i
 
 
 def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | None:
-    """Whether brackets around an amount and nothing else mean a loss: -1, 1, or None where nobody can say.
+    """The sign that brackets around an amount give it: -1 for a loss, 1 for none, None where nobody can say.
 
     Alone in a cell or on a line they do; in a sentence the aside ``(EUR 46.00)`` and the loss ``($1,204)`` look alike.
     """
@@ -260,7 +265,7 @@ def _accountants_sign(text: str, start: int, end: int, *, money: bool) -> int | 
 
 
 def _ends_split(text: str, start: int, digits: str) -> bool:
-    """Whether digits are the last ones of an amount with a blank at its comma or point: ``1, 234.00``, ``5 . 25``."""
+    """Whether digits end an amount that a scanner split at its comma or point: ``1, 234.00``, ``5 . 25``."""
     window = text, max(start - 6, 0), start
     return bool((_NEXT_GROUP.match(digits) and _SPLIT_BEFORE.search(*window)) or _POINT_BEFORE.search(*window))
 

@@ -56,6 +56,7 @@ _DATE: Final = lazy_pattern(
     r"(?:,[ \u00a0]?|[ \u00a0-])(?P<month_year>[0-9]{4}))",
     re.IGNORECASE | re.ASCII,
 )
+# With points two digits each: `1.2.26` may be a version or a section.
 _SHORT_DATE: Final = lazy_pattern(
     r"(?:(?P<one>[0-9]{1,2})(?P<sign>[-/]|(?<=[0-9]{2})\.(?=[0-9]{2}\.))(?P<two>[0-9]{1,2})(?P=sign)"
     rf"|(?P<day>[0-9]{{1,2}})(?P<mark>[ /.-])(?P<month>{_MONTH}|sept)(?P=mark))(?P<year>[0-9]{{2}})(?![0-9])"
@@ -63,9 +64,9 @@ _SHORT_DATE: Final = lazy_pattern(
     re.IGNORECASE | re.ASCII,
 )
 _GLUED_WORD: Final = lazy_pattern(r"(?<![-][0-9]{4})(?<![-][0-9]{2})[A-Za-z]{3,20}(?!\w|[-/._]\w)")
-"""A word that is run into a date: ``21/05/2018TIME``; behind hyphens it may be a name or a number of something."""
+"""A word run into a date, ``21/05/2018TIME``; behind hyphens it may belong to a name or a code."""
 _CENTURY_TURNS: Final = 69
-"""As POSIX reads years of two digits."""
+"""Two-digit years from here on are 19xx, the rest 20xx, as POSIX has it."""
 _PRINT: Final = str.maketrans("\u2010\u2011\u2212\u2009\u202f", "---  ")
 """Hyphens and blanks of print; a dash is none of them, since it may stand between two dates."""
 _AROUND: Final = " \t\r\n\"'`*."
@@ -97,7 +98,7 @@ SECONDS: Final[dict[str, Exact]] = {
 
 @dataclass(frozen=True, slots=True)
 class FoundDate:
-    """A date that stands in a text, from offset `start` up to `end`."""
+    """A date in a text, from offset `start` up to `end`."""
 
     value: date
     start: int
@@ -122,6 +123,7 @@ def read_date(text: str, *, order: DateOrder | None = None) -> date:
     Raises:
         ValueRefused: the text is no date, or could be read in more than one way.
     """
+    # Cut before it is translated, since a reply may be megabytes long.
     body = text[: _MAX_TEXT + 1].translate(_PRINT).strip(_AROUND)
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a date ({len(text)} characters)", text=text)
@@ -136,13 +138,13 @@ def read_date(text: str, *, order: DateOrder | None = None) -> date:
 
 
 def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool = False) -> Iterator[FoundDate]:
-    """Every date in a text that can be read in one way, and stands on its own there.
+    """Yield every date in a text that is unambiguous and stands on its own.
 
     Args:
         order: how ``03/04/2026`` is meant; None does not count it.
         short_years: whether ``28/11/26`` and ``28 NOV 26`` are dates, too, where the order is given: from 1969 to 2068.
     """
-    text = text.translate(_PRINT)  # every character is one, so that places stay true
+    text = text.translate(_PRINT)  # one character for one, so that offsets stay true
     matches = _DATE.finditer(text)
     for match in chain(matches, _SHORT_DATE.finditer(text)) if short_years and order is not None else matches:
         before, behind = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 2]
@@ -152,7 +154,7 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
             continue
         if behind[:1] in "-/._" and behind[1:2].isalnum():
             continue
-        # In a time stamp the date is followed by its time.
+        # In `2026-01-31T10:00` the date counts; run into anything else it may be part of a code.
         joined = behind[:1].isalnum() or behind[:1] == "_"
         if joined and not ((behind[:1] == "T" and behind[1:2].isdigit()) or _GLUED_WORD.match(text, match.end())):
             continue
@@ -185,6 +187,7 @@ def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
     else:
         readings = [(match["month_year"], _month_number(match["month_first"]), match["second_day"])]
     found: set[date] = set()
+    # Both readings are tried: 28/11 is read in any order, since only one of the two days exists.
     for year, month, day in readings:
         try:
             found.add(date(int(year), int(month), int(day)))
@@ -196,6 +199,7 @@ def _date_of(match: re.Match[str], order: DateOrder | None, text: str) -> date:
         raise ValueRefused("the day first, or the month? give the order, or write 2026-11-28", text=text)
     (value,) = found
     weekday = match["weekday"]
+    # One of the two is a mistake, and nobody can say which.
     if weekday and not WEEKDAYS[value.weekday()].startswith(weekday.lower()):
         raise ValueRefused(f"{value.isoformat()} is a {WEEKDAYS[value.weekday()].capitalize()}", text=text)
     return value
@@ -207,7 +211,7 @@ def _month_number(name: str) -> str:
 
 
 def add_months(start: date, months: int) -> date:
-    """So many months later (negative: earlier); where the month has no such day, its last one.
+    """Add months to a date (negative: subtract); where the month has no such day, take its last one.
 
     Raises:
         OverflowError: the result is before the year 1 or after 9999.
@@ -229,13 +233,13 @@ _WEEKEND: Final = frozenset({5, 6})
 
 def count_working_days(start: date, end: date, holidays: frozenset[date]) -> int:
     """Days outside the weekend that are no holidays, from `start` up to the day before `end`, which is not earlier."""
-    weeks, rest = divmod((end - start).days, 7)  # centuries are counted without walking through them
+    weeks, rest = divmod((end - start).days, 7)  # centuries are not walked day by day
     found = 5 * weeks + sum((start.weekday() + day) % 7 not in _WEEKEND for day in range(rest))
     return found - sum(start <= each < end and each.weekday() not in _WEEKEND for each in holidays)
 
 
 def add_working_days(start: date, days: int, holidays: frozenset[date] = frozenset()) -> date:
-    """The working day that is so many after `start` (negative: before), whichever day that is; 0 is `start` itself.
+    """Count working days forward from `start` (negative: back), which may be a weekend; 0 days give `start` itself.
 
     Raises:
         OverflowError: the result is before the year 1 or after 9999.
@@ -255,6 +259,7 @@ def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
     found: set[date] = set()
     for each in given:
         try:
+            # Built anew from its parts: a datetime never equals a date, and would be no holiday.
             found.add(date.fromisoformat(each) if isinstance(each, str) else date(each.year, each.month, each.day))
         except (ValueError, AttributeError, TypeError):
             raise ConfigError(f"a holiday is a date such as '2026-12-25', not {each!r}", option="holidays") from None
@@ -312,6 +317,7 @@ def _worded_parts(body: str, text: str) -> list[tuple[Exact, str]]:
         at = match.end()
     if not parts:
         raise ValueRefused("empty: a duration was expected", text=text)
+    # Next to hours or seconds an m is minutes: `1h 30m`.
     if "m" in words and not any(unit in ("hour", "second") for _, unit in parts):
         raise ValueRefused("'m' could be minutes or metres: write min", text=text)
     return parts

@@ -20,13 +20,13 @@ MAX_DIGITS = 1000
 """The longest numeral that is read, in digits, and the largest decimal exponent."""
 
 MINUS_SIGNS = "\u2212\u2010\u2011\u2012\u2013\ufe63\uff0d"
-"""What is written for a minus besides ``-``."""
+"""Characters used as a minus besides ``-``: dashes, hyphens and the mathematical sign."""
 
 GROUPING: Final = "\u00a0\u2000-\u200a\u202f\u205f"
-"""Blanks that may group digits, as a class of a regular expression."""
+"""Blanks that may group digits, for a character class of a regular expression."""
 
 VULGAR = "\u00bc-\u00be\u2150-\u215e"
-"""The signs of fractions such as ``½``, as a class of a regular expression."""
+"""Fraction signs such as ``½``, for a character class of a regular expression."""
 
 _SMALL_FRACTION = lazy_pattern(r"(?<![0-9.,])([0-9])\u2044(?=[0-9]{1,2}\Z)")  # in `11⁄2` a whole one may have grown on
 _SPACED = lazy_pattern(rf"(?P<sign>[-+]? ?)(?P<digits>[1-9][0-9]{{0,2}}(?:[{GROUPING}][0-9]{{3}})+)(?![0-9{GROUPING}])")
@@ -52,13 +52,14 @@ def exact(value: Exact) -> Exact:
 
 
 def format_exact(value: Exact) -> str:
-    """Exact text: digits, a decimal where that is finite and short enough to be read, or ``numerator/denominator``."""
+    """Write a number exactly: digits, a finite decimal short enough to be read again, or ``numerator/denominator``."""
     value = exact(value)
     if type(value) is int:
         return str(value)
     numerator, denominator = value.numerator, value.denominator
     twos = fives = 0
     rest = denominator
+    # A decimal is finite only where the denominator has no other factors than 2 and 5.
     while rest % 2 == 0:
         rest //= 2
         twos += 1
@@ -74,13 +75,13 @@ def format_exact(value: Exact) -> str:
 
 
 def vulgar_fraction(sign: str) -> Fraction:
-    """The number that a sign such as ``½`` is."""
+    """The value of a sign such as ``½``."""
     over, _, under = normalize("NFKC", sign).partition("\u2044")
     return Fraction(int(over), int(under))
 
 
 def _join_spaced(body: str, decimal: str) -> str:
-    """Digits grouped by no-break or thin blanks, joined; a fraction is left alone, where a blank may mean "and".
+    """Join digits grouped by no-break or thin blanks; not in a fraction, where a blank may mean "and".
 
     Behind such groups a comma or a point with one or two digits can only be the decimal separator.
     """
@@ -94,7 +95,7 @@ def _join_spaced(body: str, decimal: str) -> str:
 
 
 def read_signed(body: str, decimal: str, text: str) -> Exact:
-    """Digits with an optional sign in front.
+    """Read digits with an optional sign in front.
 
     Args:
         decimal: the decimal separator.
@@ -122,6 +123,7 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
         part = Fraction(read_signed(over.strip(), decimal, text)) / read_signed(under.strip(), decimal, text)
         if latex[1] is None:
             return part
+        # A proper fraction of plain digits makes `3\frac{1}{4}` a mixed number; `3\frac{5}{4}` looks like a product.
         if not 0 < part < 1 or not (over + under).strip().isdigit():
             raise ValueRefused("a mixed number, or a product with a fraction", text=text)
         return _whole_part(latex[1], text) + part
@@ -144,6 +146,7 @@ def _magnitude(body: str, decimal: str, text: str) -> Exact:
             return fraction
         if fraction >= 1 or not _NUMERATOR.match(numerator):
             raise ValueRefused("two numbers, or a mixed number with an improper fraction", text=text)
+        # `1 234/5`: one thousand two hundred and thirty-four fifths, or one and 234 fifths.
         if len(numerator) == 3:
             raise ValueRefused("the blank could group thousands or separate a mixed number", text=text)
         return _whole_part(whole.strip(), text) + fraction
@@ -195,7 +198,7 @@ def _decimal(body: str, decimal: str, text: str) -> Exact:
 
 
 def why_not(body: str) -> str:
-    """Why a text is no number."""
+    """Say why a text is not a number."""
     lowered = body.lower()
     if lowered in {"nan", "inf", "infinity", "∞", "zoo", "undefined"}:
         return "not a finite number"

@@ -31,7 +31,7 @@ from stepguard.language.expressions import (
 from stepguard.language.values import Value, round_exact, to_exact
 
 MAX_BITS: Final = 6644
-"""The largest result: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
+"""The largest result, in bits: 2000 decimal digits. Larger ones raise `TooLargeError` before they are computed."""
 
 _MAX_WORK: Final = 800 * MAX_BITS  # no mutate: far above what any calculation takes
 _SLACK: Final = 2  # no mutate: an estimate of sizes may be a little too large
@@ -47,7 +47,7 @@ def evaluate(tree: Expression, values: Mapping[str, Value]) -> Exact | bool | st
         TooLargeError: a result would pass `MAX_BITS`.
         KeyError: a variable has no value.
     """
-    if type(tree) is Name:  # a plain copy may be of any type
+    if type(tree) is Name:  # a plain copy may have any type, text included
         return to_exact(values[tree.name])
     evaluation = Evaluation(values)
     return evaluation.truth(tree) if isinstance(tree, TRUTHS) else evaluation.number(tree)
@@ -60,7 +60,7 @@ def _leaf(tree: Expression, values: Mapping[str, Value]) -> Value | None:
 
 
 def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
-    """The formula with numbers filled in, as a careful person would write it: ``-96 - (-106)``.
+    """Write the formula with its numbers filled in, as a careful person would: ``-96 - (-106)``.
 
     Parsed again, the text is this expression with these values. Truth values and text stay names.
 
@@ -84,8 +84,8 @@ def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
 def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
     match tree:
         case Name(name):
-            found = to_exact(values[name])
-            return tree if isinstance(found, bool | str) else Number(found)
+            value = to_exact(values[name])
+            return tree if isinstance(value, bool | str) else Number(value)
         case Number():
             return tree
         case Negate(operand):
@@ -115,7 +115,7 @@ def _cost(number: Exact) -> int:
 
 
 def _result_bits(operator: str, left: Exact, right: Exact) -> int:
-    """At most how many bits the numerator and the denominator of a result have together."""
+    """An upper bound on the bits of a result, numerator and denominator together."""
     if type(left) is int and type(right) is int and operator in ("+", "-", "*"):  # no mutate: only faster
         over, right_over = left.bit_length(), right.bit_length()
         return (over + right_over if operator == "*" else max(over, right_over)) + _SLACK
@@ -134,7 +134,7 @@ def _result_bits(operator: str, left: Exact, right: Exact) -> int:
 
 
 class Evaluation:
-    """One evaluation: what its operations may cost together is limited."""
+    """One evaluation, with a limit on what all its operations may cost together."""
 
     def __init__(self, values: Mapping[str, Value]) -> None:
         self.values = values
@@ -145,25 +145,26 @@ class Evaluation:
             case Compare():
                 return self.compare(tree)
             case Logic(operator, operands):
-                truths = map(self.truth, operands)  # no further than they are needed: `n > 0 and total / n > 5`
+                truths = map(self.truth, operands)  # lazy, so that `n > 0 and total / n > 5` has a value for 0
                 return all(truths) if operator == "and" else any(truths)
             case Not(operand):
                 return not self.truth(operand)
-            case Name(name) if type(found := to_exact(self.values[name])) is bool:
-                return found
+            case Name(name) if type(value := to_exact(self.values[name])) is bool:
+                return value
         raise InexactError(f"{shortened(tree)} is not a truth value")
 
     def number(self, tree: Expression) -> Exact:
         if type(tree) is Number:
             return tree.value
         if type(tree) is Name:
-            found = self.values[tree.name]
-            if type(found) is int:
-                return found
-            found = to_exact(found)
-            if type(found) is not int and type(found) is not Fraction:
+            value = self.values[tree.name]
+            if type(value) is int:
+                return value
+            value = to_exact(value)
+            # Compared by `type`: a truth value is an int to isinstance.
+            if type(value) is not int and type(value) is not Fraction:
                 raise InexactError(f"{tree.name} is not a number")
-            return found
+            return value
         if type(tree) is Chain:
             total = self.number(tree.operands[0])
             for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
@@ -179,6 +180,7 @@ class Evaluation:
 
     def apply(self, operator: str, left: Exact, right: Exact, tree: Expression) -> Exact:
         self.charge(_cost(left) + _cost(right), tree)
+        # Before anything is computed: the product itself is what would cost too much.
         if _result_bits(operator, left, right) > MAX_BITS:
             raise TooLargeError(f"the result would be too large: {shortened(tree)}")
         if operator == "+":
@@ -200,6 +202,7 @@ class Evaluation:
             raise InexactError(f"only whole exponents are exact: {shortened(tree)}")
         if base == 0 and exponent <= 0:
             raise UndefinedError(f"zero to the power of {exponent if exponent else 'zero'}: {shortened(tree)}")
+        # Before the size is estimated: (-1)^n is small however large n is.
         if base in (1, -1):
             return base if exponent % 2 else 1
         size = _bits(base) * abs(exponent)
@@ -247,6 +250,7 @@ def _root(number: Exact, tree: Call) -> Exact:
     if number < 0:
         raise UndefinedError(f"the root of a negative number: {shortened(tree)}")
     over, under = isqrt(number.numerator), isqrt(number.denominator)
+    # A fraction in lowest terms has a rational root only where both of its parts are squares.
     if over * over != number.numerator or under * under != number.denominator:
         raise InexactError(f"the root is irrational: {shortened(tree)}")
     return exact(Fraction(over, under))

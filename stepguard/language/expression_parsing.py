@@ -44,12 +44,14 @@ _TOKEN = lazy_pattern(
     r"|(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
     r"|(?P<operator>\*\*|//|==|!=|<=|>=|[-+*/%^()<>,≤≥≠\[\]]))"
 )
+# `uneven`: `max(1,000, x)` has a blank behind one comma only, and would silently be max(1, 0, x).
 _GROUPED = lazy_pattern(
     r"(?P<group>(?<![0-9A-Za-z_.,])[1-9][0-9]{0,2}(?:,[0-9]{3})+(?![0-9A-Za-z_]|,\S))"
     r"|(?P<uneven>,\s+[0-9.]+,(?=[0-9])|(?<=[0-9]),[0-9.]+(?=,\s))|(?P<call>[A-Za-z0-9_]\s*\()|(?P<open>\()|\)"
 )
 _SYMBOLS = str.maketrans({**OPERATORS, **dict.fromkeys("\u00a0\u202f\u2009", " ")})
 _SPELLINGS: Final = {"≤": "<=", "≥": ">=", "≠": "!="}
+# A raised dot between digits is a product to some and a decimal point to others: `0·5`.
 _POINTS: Final = lazy_pattern("(?<=[0-9])[\u00b7\u22c5](?=[0-9])")
 _GOES_ON: Final = lazy_pattern(r"(?:if|else|and|or|in|for|where|unless|only|to)\b")
 """Words of the language that a value may stand in front of."""
@@ -76,6 +78,7 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
         ExpressionError: the text is not an expression of the language, or passes its limits on length, depth or
             digits.
     """
+    # The quick comparison first: blanks are only taken out of a text that may be too long.
     if len(text) > MAX_LENGTH and (len(text) > 4 * MAX_LENGTH or len("".join(text.split())) > MAX_LENGTH):
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)
     plain = text
@@ -97,7 +100,7 @@ def parse_expression(text: str, *, commas_separate: bool = False) -> Expression:
 
 
 def find_date(text: str) -> re.Match[str] | None:
-    """The first digits that a reader takes for a date, and arithmetic would take for a difference or a quotient."""
+    """Find digits that a reader takes for a date, and arithmetic for a difference or a quotient."""
     return _DATE.search(text) if "-" in text or "/" in text else None
 
 
@@ -107,8 +110,10 @@ def check_grouping(text: str) -> None:
     Raises:
         ExpressionError: a number in `text` is one.
     """
+    # Most texts have none, and the pattern below need not run on them.
     if ".000" not in text:
         return
+    # Text in quotes is no number; blanks of the same length keep the offset of the error.
     plain = _QUOTED.sub(lambda found: " " * len(found[0]), text)
     if (grouped := _THOUSANDS.search(plain)) is not None:
         raise ExpressionError(
@@ -153,6 +158,7 @@ class _Parser:
     def _unexpected(self, found: str, position: int) -> ExpressionError:
         if found not in _WORDS and (found == "(" or found[:1].isalnum()):  # an operand right behind another one
             kind, name, _ = self.tokens[self.at - 1]
+            # Before the remedy for a product: `foo(3)` is meant as a call, and `2(3)` as a product.
             if kind == "name" and found == "(":
                 return self._error(f"{name!r} is not a function", position)
             if (word := found if found in _CHOICES else name if name in _CHOICES else None) is not None:
@@ -179,12 +185,13 @@ class _Parser:
                 raise self._error(_no_choice(sign) if sign == "?" else refusal, at)
             kind = cast(str, found.lastgroup)
             token, start = found[kind], found.start(kind)
-            if token in ("**", "//") and not self.text.startswith(token, start):  # two signs such as `××` are no power
+            # Compared with what was written, since the signs are translated one by one.
+            if token in ("**", "//") and not self.text.startswith(token, start):  # `××` is no power
                 raise self._error(f"{self.text[start : start + 2]!r} is not allowed in an expression", start)
             at = found.end()
             if token == "mod":
                 kind, token = "operator", "%"
-            elif self.commas_separate:  # percentages of workings are read before
+            elif self.commas_separate:  # the percentages of a working were rewritten before it came here
                 pass
             elif kind == "number" and plain.startswith("%", at) and is_percentage(signs, at):
                 token, at = f"{token}%", at + 1
@@ -197,7 +204,7 @@ class _Parser:
         return tokens
 
     def _ungroup(self, plain: str) -> str:
-        """Join grouped digits; inside a call a comma separates arguments, so a group there is ambiguous."""
+        """Join grouped digits; inside a call they are refused, since a comma separates arguments there."""
         pieces: list[str] = []
         brackets: list[bool] = []  # whether each open one belongs to a call
         calls = at = 0
@@ -231,6 +238,7 @@ class _Parser:
             self.at += 1
             operands.append(self._negation())
             self._check_truth(operands[-1], word)
+        # Most people do not know which of the two binds tighter.
         if word[1] in ("and", "or"):
             raise self._error("'and' and 'or' together: put brackets around what belongs together", word[2])
         return Logic(joined, tuple(operands))
@@ -290,6 +298,7 @@ class _Parser:
         tree = self._power()
         if not negative:
             return tree
+        # A signed literal is one number, so that printing and parsing give equal trees.
         return tree.negated if type(tree) is Number else Negate(tree)
 
     def _power(self) -> Expression:
@@ -297,6 +306,7 @@ class _Parser:
         if self.tokens[self.at][1] in ("^", "**"):
             self.at += 1
             self._deeper()
+            # The exponent takes a sign and further powers: 2^-3, and 2^3^2 is 2^(3^2).
             exponent = self._signed()
             self.depth -= 1
             return Power(base, exponent)
@@ -319,7 +329,8 @@ class _Parser:
             if self.tokens[self.at][1] != "(":
                 raise self._error(f"{found!r} is a function and needs its arguments in parentheses", position)
             return self._call(found, position)
-        if found == "(" or (found == "[" and self.commas_separate):  # where values are lists, it begins one
+        # In a procedure a square bracket begins a list; only a working may use it for grouping.
+        if found == "(" or (found == "[" and self.commas_separate):
             self.at += 1
             self._deeper()
             tree = self._truth()
@@ -345,6 +356,7 @@ class _Parser:
         mode: str | None = None
         while True:
             kind, found, _ = self.tokens[self.at]
+            # Only behind an argument: the first one may be a variable that is called like a mode.
             if function == "round" and kind == "name" and found in ROUNDINGS and arguments:
                 self.at += 1
                 mode = found
@@ -361,6 +373,7 @@ class _Parser:
             if len(arguments) > 2:
                 raise self._error(f"the third argument of round is a mode: {', '.join(ROUNDINGS)}", position)
             places = arguments[1] if len(arguments) == 2 else Number(0)
+            # A bounded literal, since a rounded value is not checked for its size when it is computed.
             if type(places) is not Number or type(places.value) is not int or abs(places.value) > 100:
                 raise self._error("the places of round are a whole number from -100 to 100", position)
             return Call("round", (arguments[0], places), cast(Rounding, mode or "half_up"))
@@ -392,10 +405,12 @@ def check_percentages(tokens: Sequence[ExpressionToken], text: str) -> None:
         if at < 2 or not sign.endswith("%") or sign == "%" or tokens[at - 1][1] not in ("+", "-"):
             continue
         kind, before, _ = tokens[at - 2]
+        # `1 - 10%` is read in one way, as is `5% + 10%`; in `x * 1 + 10%` the 1 is not a whole.
         alone = at < 3 or tokens[at - 3][1] in ("(", "[", ",")
         whole = kind == "number" and (before.endswith("%") or (before == "1" and alone))
         if whole or before in _WORDS or (kind == "operator" and before not in (")", "]")):
             continue
+        # In `x + 10% * y` the percentage says what it is of.
         if tokens[at + 1][1] not in ("*", "/", "//", "%", "^", "**"):
             raise ExpressionError(
                 "a percentage of what? write `x + x * 10%`, or `x + 0.1`", text=text, position=position
@@ -417,7 +432,7 @@ def is_percentage(plain: str, at: int) -> bool:
 
 
 def check_remainder(plain: str, at: int) -> None:
-    """Refuse a sign that stands at one value only, or with nothing behind it.
+    """Refuse a `%` that touches only one of its two values, or has nothing behind it.
 
     Raises:
         ExpressionError: the sign at `at` is no remainder for every reader.
@@ -426,7 +441,7 @@ def check_remainder(plain: str, at: int) -> None:
     rest = plain[at + 1 :].lstrip()[:1]
     if not rest or rest in "*/%^)],<>=!≤≥≠":
         problem = "a percentage is written as a number with its sign, such as 10%, or as x / 100"
-    elif _SIGN_APART.match(plain, at + 1):  # `10 % + y` is ten percent and y for most readers
+    elif _SIGN_APART.match(plain, at + 1):
         problem = "a % in front of a sign: write `10% + y` for a percentage, `a % (-b)` for a remainder"
     elif before != behind:
         problem = "a remainder has blanks on both sides of its sign: `a % b`"
@@ -436,7 +451,7 @@ def check_remainder(plain: str, at: int) -> None:
 
 
 def check_percent_signs(line: str) -> None:
-    """Refuse a % that not every reader takes in the same way, in a line that may hold more than arithmetic.
+    """Refuse an ambiguous `%` in a line that may hold more than arithmetic.
 
     Raises:
         ExpressionError: one of them is neither a percentage nor a remainder for certain.
@@ -447,6 +462,7 @@ def check_percent_signs(line: str) -> None:
     while at < len(plain):
         match = _TOKEN.match(plain, at)
         if match is None:
+            # What is no arithmetic, such as a quote or a brace, only has to end an operand here.
             tokens += [] if plain[at].isspace() else [("operator", plain[at], at)]
             at += 1
             continue

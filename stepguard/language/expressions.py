@@ -39,10 +39,10 @@ COMPARISONS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
     **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge},
     **{"==": operator.eq, "!=": operator.ne},
 }
-"""What an operator of a comparison means, of two values of one kind."""
+"""Comparison operator -> its meaning for two values of one kind."""
 
 MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
-"""Operator -> the one that says the same with the sides in the other order."""
+"""Comparison operator -> the one that says the same with the sides swapped."""
 
 RESERVED: Final = frozenset(
     {*FUNCTIONS, "mod", "and", "or", "not", "if", "else", "for", "in", "where", "true", "false"}
@@ -138,7 +138,7 @@ class Not:
 Expression = Number | Name | Negate | Chain | Power | Compare | Call | Logic | Not
 
 TRUTHS: Final = (Compare, Logic, Not)
-"""The expressions whose value is a truth value. That of a variable may be one, too."""
+"""The expressions whose value is a truth value. A variable may hold one, too."""
 
 
 def names_in(tree: Expression) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def truths_in(tree: Expression) -> frozenset[str]:
 
 
 def parts_of(tree: Expression) -> tuple[Expression, ...]:
-    """The expressions that an expression is put together from."""
+    """The direct children of an expression."""
     match tree:
         case Negate(operand) | Not(operand):
             return (operand,)
@@ -189,7 +189,7 @@ def parts_of(tree: Expression) -> tuple[Expression, ...]:
 
 
 def walk(tree: Expression) -> Iterator[Expression]:
-    """An expression and everything in it."""
+    """Yield an expression and all of its parts."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -198,7 +198,7 @@ def walk(tree: Expression) -> Iterator[Expression]:
 
 
 def inner_comparison(tree: Expression) -> Expression | None:
-    """A comparison that is computed with or compared: its truth value is no number, so the expression has no value."""
+    """Find a comparison that is computed with or compared, which leaves the whole expression without a value."""
     return next(
         (
             part
@@ -212,7 +212,7 @@ def inner_comparison(tree: Expression) -> Expression | None:
 
 
 def format_expression(tree: Expression) -> str:
-    """The text of an expression; parsing it gives an equal tree."""
+    """Write an expression as text; parsing it gives an equal tree."""
     if type(tree) is Chain and (flat := _flat(tree)) is not None:  # no mutate: only faster, the text is the same below
         return flat
     match tree:
@@ -242,7 +242,7 @@ def format_expression(tree: Expression) -> str:
 
 
 def format_value(tree: Expression) -> str:
-    """As `format_expression`, of what is a value by itself: a percentage keeps its sign."""
+    """Write an expression that is a value by itself: as `format_expression`, but a percentage keeps its sign."""
     if type(tree) is Number and tree.percent:
         return f"{format_exact(exact(Fraction(tree.value) * 100))}%"
     return format_expression(tree)
@@ -254,7 +254,7 @@ def _side(node: Expression) -> str:
 
 
 def _flat(tree: Chain) -> str | None:
-    """A chain of names and plain numbers, which most steps are, without ceremony; None for others."""
+    """The fast path for a chain of names and plain numbers, which most steps are; None for any other."""
     pieces: list[str] = []
     for operand in tree.operands:
         if pieces:
@@ -282,5 +282,6 @@ def _operand(node: Expression, parent: Chain, *, first: bool) -> str:
 
 def _bracketed(node: Expression, *, tight: bool) -> str:
     text = format_expression(node)
+    # -2 and 1/3 need brackets as a base: -2^2 and 1/3^2 read as something else.
     plain = type(node) in (Name, Call) or (type(node) is Number and text.replace(".", "", 1).isdigit())
     return text if plain or (tight and type(node) is Power) else f"({text})"

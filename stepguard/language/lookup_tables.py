@@ -46,7 +46,7 @@ OTHERWISE: Final = "otherwise"
 
 _MAX_ROWS: Final = 100_000
 _COMPARISONS: Final = 100_000
-"""So many comparisons of ranges a small table may take; what grows with the square of its rows is refused."""
+"""How many comparisons of ranges a small table may take; a larger one gets more, but not the square of its rows."""
 _MAX_KEYS: Final = 8  # rows are compared key by key, and nobody reads a wider table
 _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
 _ABOVE: Final = r"(?:over|above|more than)"
@@ -59,14 +59,16 @@ _RANGE: Final = re.compile(
 )
 _RANGE_FORMS: Final = "`0 to 5`, `over 5 to 30`, `over 30`, `at least 18`, `under 18` or `up to 18`"
 _QUOTED: Final = re.compile(r'"(?:[^"\\\x00-\x1f]|\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4}))*"')
+# As a key of type text, `A or B` would match only itself, and every look-up of A would miss it.
 _SEVERAL: Final = re.compile(r"\b(?:or|oder|ou)\b|^(?:not|any|every|all|everything|anything)\b|^[*_]$|\bexcept\b", re.I)
 _DIGIT: Final = re.compile("[0-9]")
+# `1,200` in a row that is split at commas gives two cells; the error then names the comma.
 _SPLIT_NUMBER: Final = re.compile(r"[0-9](?:,[0-9]{3})+(?![0-9])")
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """One end of a range; None as `value` is without end."""
+    """One end of a range; with None for `value` it is open."""
 
     value: Any
     inside: bool = True
@@ -98,7 +100,7 @@ _Key = tuple[Any] | _Range | None
 
 
 class _Branch:
-    """What the keys from one place on select: rows with this key, by range, and the others."""
+    """A node of the look-up tree: what the keys from one position on select."""
 
     __slots__ = ("endless", "exact", "otherwise", "ranges", "starts", "value")
 
@@ -125,6 +127,7 @@ class _Branch:
         near: Iterable[_Range] = self.ranges
         if self.starts is not None:  # only one can hold it: the last that begins before it, or what has no beginning
             at = bisect_right(self.starts, key, key=lambda each: each.low.value)
+            # Two of them: at 5, `over 5 to 10` has begun but does not hold it, and `0 to 5` before it does.
             near = (*self.starts[max(at - 2, 0) : at], *self.endless)
         return [*found, *(self.ranges[each] for each in near if each.holds(key))]
 
@@ -132,8 +135,10 @@ class _Branch:
         """The value of some keys, None where no row has them; `own`: no row with ``otherwise`` counts."""
         if not keys:
             return self.value
+        # Last, so that a row with the key itself goes before one with `otherwise`.
         others = [self.otherwise] if self.otherwise is not None and not own else []
         for branch in (*self.of(keys[0]), *others):
+            # The first key may fit where a later one does not: then the next branch is tried.
             found = branch.look_up(keys[1:], own=own)
             if found is not None:
                 return found
@@ -141,7 +146,7 @@ class _Branch:
 
 
 class Table:
-    """Rows of keys and a value; what it is made from is read when it is made, and it never changes.
+    """An immutable table of keys and values; all of its rows are read and checked when it is made.
 
     Args:
         name: the name that procedures look it up by.
@@ -205,6 +210,7 @@ class Table:
         try:
             lines = [
                 row
+                # Excel begins its CSV files with a byte order mark, which would be part of the first column's name.
                 for row in csv.reader(StringIO(text.removeprefix("\ufeff")), strict=True)
                 if any(map(str.strip, row))
             ]
@@ -250,7 +256,7 @@ class Table:
         return found
 
     def has_row(self, keys: Sequence[Value]) -> bool:
-        """Whether a row has these keys themselves, not by ``otherwise``."""
+        """Whether a row has these keys themselves; ``otherwise`` does not count."""
         return self._root.look_up(self._comparable(keys), own=True) is not None
 
     def _comparable(self, keys: Sequence[Value]) -> list[Any]:
@@ -298,11 +304,12 @@ def _listed(rows: Iterable[Sequence[object]] | Mapping[Any, object]) -> Iterable
 
 
 def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
-    """A key of a row, and how it is written."""
+    """Read one key of a row, with its text as it is shown."""
     if isinstance(given, str):
         text = " ".join(given.split())
         if text.lower() == OTHERWISE:
             return None, OTHERWISE
+        # The text as given: blanks inside quotes are part of the key.
         if _QUOTED.fullmatch(given.strip()):
             text = str(json.loads(given.strip()))
         elif kind.kind == "text" and _is_several(text):
@@ -346,7 +353,7 @@ def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
         except ValueRefused:
             if high is None or kind.unit is None:
                 raise
-            number = _bound(kind, f"{low} {high.lstrip('-+0123456789.,/ ')}")  # 0 to 5 kg
+            number = _bound(kind, f"{low} {high.lstrip('-+0123456789.,/ ')}")  # `0 to 5 kg`: the unit stands once
         lower = _Bound(number, inside=not (match["above"] or match["more"]))
     found = _Range(lower, upper, text)
     if not _begins_before_end(lower, upper):
@@ -355,13 +362,14 @@ def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
 
 
 def _bound(kind: ValueType, text: str) -> Any:
+    # Read as a reply, `5` is 5%; in a table 0.05 may as well have been meant.
     if kind.kind == "percent" and "%" not in text:
         raise ValueRefused("a percentage needs its sign", text=text)
     return _comparable_key(kind.read(text))
 
 
 def _comparable_key(value: Value) -> Any:
-    """A value as keys are compared: a number by its worth, an amount by its number in the unit of the key."""
+    """A value as keys compare: a number exactly, a quantity by its number in the unit of the key."""
     return value.value if isinstance(value, Amount) else to_exact(value)
 
 
@@ -370,7 +378,7 @@ def _start(key: _Range) -> tuple[bool, Any, bool]:
 
 
 class _RangeCheck:
-    """Refuses ranges that meet, and exact keys inside a range, where what is behind them fits the same keys."""
+    """Refuses rows that fit the same keys: ranges that meet, and exact keys inside a range."""
 
     def __init__(self, name: str, rows: int) -> None:
         self.name = name
@@ -387,6 +395,7 @@ class _RangeCheck:
         disjoint = True
         for place, one in enumerate(ordered):
             for other in map(ordered.__getitem__, range(place + 1, len(ordered))):
+                # Sorted by where they begin: no later one can meet it either.
                 if not one.meets(other):
                     break
                 disjoint = False
@@ -397,6 +406,7 @@ class _RangeCheck:
             branch.endless = [each for each in ordered if each.low.value is None]
         for exact, below in branch.exact.items():
             self.left -= 0 if disjoint else len(branch.ranges) // 8
+            # The first one is the exact key itself.
             for within in branch.of(exact)[1:]:
                 if self.common(below, within, depth - 1):
                     shown = show_value(exact)

@@ -1,4 +1,4 @@
-"""What adding, multiplying and comparing means for dates, times, spans and amounts with units, exactly.
+"""Exact arithmetic and comparison of dates, times, spans and amounts with units.
 
 ===========================  ==================================================================================
 date + span                  a date; the span is a duration of whole days or a period, and may stand first
@@ -37,7 +37,7 @@ NumberOperation = Callable[[str, Exact, Exact], Exact]
 
 
 class MeasureArithmetic:
-    """Operations on values of which at least one is no number. Working days are Monday to Friday."""
+    """Operations where at least one value is not a number. Working days are Monday to Friday."""
 
     def __init__(self, number: NumberOperation) -> None:
         self._number = number
@@ -79,6 +79,7 @@ class MeasureArithmetic:
             raise InexactError("an amount has whole powers only")
         if base.value == 0 and exponent <= 0:
             raise UndefinedError(f"zero to the power of {exponent}")
+        # Step by step: each product is checked against the limits on size.
         number: Exact = 1
         for _ in range(abs(exponent)):
             number = self._number("*", number, base.value)
@@ -98,6 +99,7 @@ class MeasureArithmetic:
             return COMPARISONS[operator](left.value, _in_unit_of(left, right))
         if type(left) is type(right) and isinstance(left, date | time | timedelta):
             return COMPARISONS[operator](left, right)
+        # Periods and texts are equal or not: which of two periods is longer depends on the date.
         alike = type(left) is type(right) and not isinstance(left, datetime)
         if not alike or operator not in ("==", "!="):
             other = "another one" if alike else named_kind(right)
@@ -192,12 +194,12 @@ def unit_power(unit: Unit, exponent: int) -> Unit:
 
 
 def has_offset(unit: Unit) -> bool:
-    """Whether zero of a unit is not nothing, as of degrees Celsius."""
+    """Whether zero in a unit is not nothing, as in degrees Celsius."""
     return any(name in ("degree_Celsius", "degree_Fahrenheit") for name, _ in unit)
 
 
 def named_kind(value: Value) -> str:
-    """What a value is, for messages."""
+    """Name the kind of a value for messages."""
     if isinstance(value, Amount):
         return f"an amount in {write_unit(value.unit or ())}"
     names: dict[type, str] = {
@@ -208,7 +210,7 @@ def named_kind(value: Value) -> str:
 
 
 def same_value(left: Value, right: Value) -> bool:
-    """Whether two values are equal: numbers by their worth, amounts whatever their units, others by their parts."""
+    """Whether two values are equal: numbers exactly, amounts across units, lists and records by their parts."""
     left, right = cast(Value, to_exact(left)), cast(Value, to_exact(right))
     if _is_number(left) and _is_number(right):
         return left == right
@@ -229,10 +231,11 @@ def _is_number(value: object) -> bool:
 
 
 def _with_nothing(value: Value, other: Value) -> Value:
-    """Nothing at all, which the sum of an empty list is, as a value of the kind of another one."""
+    """Give the number 0, the sum of an empty list, the kind of the value it is combined with."""
     if type(value) is int and value == 0:
         if isinstance(other, timedelta):
             return timedelta()
+        # 0 °C is a temperature like any other, and not nothing.
         if isinstance(other, Amount) and not has_offset(other.unit or ()):
             return Amount(0, other.unit)
     return value

@@ -1,4 +1,4 @@
-"""Values of the types date, time, duration, period and quantity: read, accepted, converted."""
+"""Reading, accepting and converting values of the types date, time, duration, period and quantity."""
 
 from __future__ import annotations
 
@@ -41,6 +41,7 @@ def read_measure(kind: ValueType, text: str, *, order: DateOrder | None = None) 
         case "period":
             return read_period(text)
     assert kind.unit is not None
+    # Units of the user's own are kept in quotes among pint's names.
     declared = [name.strip("'") for name, _ in kind.unit if name.startswith("'")]
     amount = read_amount(text, declared=declared)
     if amount.unit is None:
@@ -49,9 +50,10 @@ def read_measure(kind: ValueType, text: str, *, order: DateOrder | None = None) 
 
 
 def accept_measure(kind: ValueType, value: object) -> Value:
-    """A value of the caller's: Python's own objects, or text. Raises ValueRefused: it is none of this type."""
+    """Accept the caller's value, an object or text. Raises ValueRefused: it is none of this type."""
     if isinstance(value, str):
         return read_measure(kind, value)
+    # Before the class of dates, since a datetime is a date to isinstance; its time would be lost.
     if isinstance(value, datetime):
         remedy = "give its .date()" if kind.kind == "date" else "give the part that is meant"
         raise ValueRefused(f"a value of type {kind} was expected, found a date and a time: {remedy}", text=str(value))
@@ -72,7 +74,7 @@ def accept_measure(kind: ValueType, value: object) -> Value:
 
 
 def convert_measure(kind: ValueType, value: Value) -> Value:
-    """What an expression came to as a value of this type; an amount in its unit, rounded where places are declared.
+    """Convert the value of an expression to this type: an amount to its unit, rounded where places are declared.
 
     Nothing at all (the number 0, which the sum of an empty list is) is a duration and an amount, too.
 
@@ -101,6 +103,7 @@ def holds_measure(kind: ValueType, value: object) -> bool:
     """Whether a Python object is a value of this type."""
     if isinstance(value, Amount):
         return kind.kind == "quantity" and value.unit == kind.unit
+    # By `type`, so that a datetime is no date.
     return type(value) is MEASURES[kind.kind]
 
 

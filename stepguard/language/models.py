@@ -1,4 +1,4 @@
-"""Classes of the user's as types: pydantic models and dataclasses in, their instances out.
+"""The caller's own classes as types: pydantic models and dataclasses in, their instances out.
 
 ::
 
@@ -45,7 +45,7 @@ _SCALARS: Final[Mapping[object, str]] = {
 
 
 def value_type_of(annotation: Any) -> ValueType:
-    """The type of the values that a class or an annotation stands for.
+    """Derive a value type from a class or an annotation.
 
     Raises:
         ConfigError: it, or a field of it, stands for none; the message names it.
@@ -54,7 +54,7 @@ def value_type_of(annotation: Any) -> ValueType:
 
 
 def to_python(kind: ValueType, value: Value) -> object:
-    """A value as Python's own: instances of the classes that records were made from, lists, dicts, numbers, texts."""
+    """Convert a value to Python's own: instances of the records' classes, lists, dicts, numbers and texts."""
     if kind.items is not None and isinstance(value, tuple):
         return [to_python(kind.items, each) for each in value]
     if kind.record is None or not isinstance(value, Record):
@@ -65,7 +65,7 @@ def to_python(kind: ValueType, value: Value) -> object:
 
 
 def instance_of(record: RecordType, value: Record) -> object:
-    """The instance of the class that a record type was made from.
+    """Build the instance of the class that a record type was made from.
 
     Raises:
         ValueRefused: the class does not take these values; its own words say why.
@@ -85,7 +85,7 @@ def instance_of(record: RecordType, value: Record) -> object:
 
 
 def _given_as(field: Any, key: str) -> str:
-    """The name under which a model takes a field."""
+    """The key under which a model accepts a field: its alias, the first choice that is a plain name."""
     alias = field.validation_alias
     for each in getattr(alias, "choices", [alias]):
         if isinstance(each, str):
@@ -94,7 +94,7 @@ def _given_as(field: Any, key: str) -> str:
 
 
 def _why(error: Exception) -> str:
-    """What a validator says, on one line."""
+    """The message of a validator's error, on one line."""
     details = getattr(error, "errors", None)
     if not callable(details):
         return f"{type(error).__name__}: {error}"
@@ -103,10 +103,11 @@ def _why(error: Exception) -> str:
 
 
 def _argument(annotation: object, kind: ValueType, value: Value) -> object:
-    """A value as a field of a class is to be given it."""
+    """Convert a value to what the annotation of its field asks for."""
     bare = get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation
     if type(value) in (int, Fraction, Decimal) and kind.numeric:
         number = exact(Fraction(cast("int | Fraction | Decimal", value)))
+        # The only place where an exact number becomes a float, and only because the class asks for it.
         if bare is float:
             return float(number)
         if bare is Decimal and not isinstance(value, Decimal):
@@ -127,7 +128,7 @@ def _decimal(number: int | Fraction) -> Decimal:
 
 
 def _type_of(annotation: Any, extras: Sequence[object], outer: tuple[type, ...]) -> ValueType:
-    """The type of an annotation; `extras` are what else is said of the field, `outer` the classes around it."""
+    """The type of an annotation; `extras` is the field's metadata, `outer` the classes it is nested in."""
     if get_origin(annotation) is Annotated:
         annotation, *further = get_args(annotation)
         extras = (*further, *extras)
@@ -164,8 +165,10 @@ def _unsupported(annotation: Any, origin: object) -> str:
 
 
 def _record_of(model: type, outer: tuple[type, ...]) -> RecordType:
+    # A class that contains itself would be unfolded without end.
     if model in outer:
         raise ConfigError(f"{model.__name__} contains itself, and a value ends somewhere", option="type")
+    # It has one field called `root`, but its JSON is the value itself, not an object.
     if getattr(model, "__pydantic_root_model__", False):
         raise ConfigError(f"{model.__name__} has no fields: use what is inside it, such as list[int]", option="type")
     described: Mapping[str, Any] = getattr(model, "model_fields", {})
@@ -187,4 +190,4 @@ def _hints(model: type) -> dict[str, Any]:
     if not is_dataclass(model):
         raise ConfigError(f"{model.__name__} has no fields: use a pydantic model or a dataclass", option="type")
     hints = get_type_hints(model, include_extras=True)
-    return {each.name: hints[each.name] for each in fields(model) if each.init}
+    return {each.name: hints[each.name] for each in fields(model) if each.init}  # others are set by the class itself

@@ -34,17 +34,17 @@ _SCALES: Final = {
     "k": 10**3, "m": 10**6, "mn": 10**6, "b": 10**9, "bn": 10**9,
     "\u4e07": 10**4, "\u842c": 10**4, "\ub9cc": 10**4, "\u5104": 10**8, "\u4ebf": 10**8, "\uc5b5": 10**8,
 }  # fmt: skip
-"""What stands behind an amount and multiplies it; letters only where a currency says that it is one of money."""
+"""Scale behind an amount -> its factor; letters count only for money: `5 m` may be metres."""
 _LETTERS: Final = frozenset({"k", "m", "mn", "b", "bn"})
 WIDE_DIGITS: Final = "〇零一二三四五六七八九十百千万萬億亿兆壱弐参两兩壹贰叁肆伍陆柒捌玖拾佰仟半数數만억조천백십"
 """Digits and scales of Chinese, Japanese and Korean."""
 _BLANK: Final = f"[{BLANKS}]"
 _POINTS: Final = rf"{_BLANK}?-?(?i:points?|pts?)\b(?!{_BLANK}(?:to|at|out|towards?)\b)"
-"""Behind a percent sign: a difference of percentages is none itself."""
+"""Percentage points, behind a percent sign: a difference of percentages is itself no percentage."""
 
 
 def amount_front(*, strict: bool) -> str:
-    """What may stand in front of the digits of an amount: its sign and its currency, as a regular expression.
+    """A regular expression for what may precede the digits of an amount: its sign and its currency.
 
     Args:
         strict: whether the amount is all that a text holds; among other words less may stand between its parts.
@@ -61,7 +61,7 @@ def amount_front(*, strict: bool) -> str:
 
 
 def amount_back(*, strict: bool) -> str:
-    """What may stand behind the digits of an amount: its scale, and a percent sign or its currency."""
+    """A regular expression for what may follow the digits of an amount: its scale, and a percent sign or currency."""
     gap = f"{_BLANK}*" if strict else f"{_BLANK}?"
     percent = rf"{gap}(?P<percent>(?:\\?%|(?i:per{_BLANK}?cent|pct)\b)(?!{_POINTS}))"
     sign = rf"{gap}(?P<sign_behind>{SIGN})(?!{_BLANK}?[0-9])"
@@ -101,7 +101,7 @@ class Numeral:
 
 
 def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = False) -> Numeral:
-    """Read one number, which is all that a text holds.
+    """Read the one number that a text consists of.
 
     Args:
         text: what was written, surrounding white space and simple markup allowed.
@@ -111,7 +111,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = F
     Raises:
         ValueRefused: the text is no number, or could be read in more than one way.
     """
-    if _PLAIN_INTEGER.match(text):  # by far the most frequent
+    if _PLAIN_INTEGER.match(text):  # the fast paths: nearly every number is one of these two
         return Numeral(int(text))
     if decimal == "." and (plain := _PLAIN_POINT.match(text)):
         return Numeral(exact(Fraction(int(plain["whole"] + plain["part"]), 10 ** len(plain["part"]))))
@@ -160,7 +160,7 @@ def _by_name(body: str, decimal: Literal[".", ","]) -> Numeral | None:
 
 
 def scale_of(written: str | None, *, money: bool) -> int | None:
-    """What a scale multiplies an amount by, 1 where none is written; None for a letter that is a unit or a name."""
+    """The factor of a scale, 1 where none is written; None for a letter that is a unit or a name instead."""
     scale = (written or "").strip().lower()
     return None if scale in _LETTERS and not money else _SCALES[scale] if scale else 1
 
@@ -177,7 +177,7 @@ def units_behind(match: re.Match[str]) -> list[str]:
 
 
 def one_unit(units: list[str], text: str) -> str | None:
-    """The unit that those written with one amount are: ``"%"``, a currency, or None.
+    """Merge the units written around one amount (`$18 USD`): ``"%"``, a currency, or None.
 
     Raises:
         ValueRefused: they contradict each other, or one stands twice.
@@ -189,11 +189,13 @@ def one_unit(units: list[str], text: str) -> str | None:
     first, second = units
     if not (compatible(first, second) or compatible(second, first)):
         raise ValueRefused(f"two units, {first} and {second}", text=text)
+    # The more precise of the two: of `$18 USD` the code.
     return second if compatible(first, second) else first
 
 
 def _strip_markup(body: str) -> str:
     stripped = True
+    # Markup is nested in any order: **`18`**.
     while stripped:
         stripped = False
         for left, right in _MARKUP:

@@ -1,4 +1,4 @@
-"""Spans of time: durations of fixed length, periods that the calendar decides, times of day, and working days.
+"""Spans of time: durations of fixed length, calendar periods, times of day, and working days.
 
 A duration (``datetime.timedelta``) is so many days, hours, minutes and seconds. A `Period` is counted in months, years
 or working days, whose length depends on where it begins, so that it can be added to a date and to nothing else.
@@ -31,7 +31,7 @@ _BETWEEN: Final = lazy_pattern(r" and |, and |, | ")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A span that is added to a date: first its months (a year is 12), then its days, then its working days."""
+    """A span to add to a date: first its months (a year is 12), then its days, then its working days."""
 
     months: int = 0
     days: int = 0
@@ -48,7 +48,7 @@ class Period:
         return f"-{shown}" if min(self.months, self.days, self.working_days) < 0 else shown
 
     def plus(self, other: Period | timedelta, sign: int = 1) -> Period:
-        """Both, one after the other.
+        """Add another span (or with `sign=-1` subtract it).
 
         Raises:
             InexactError: a duration is not of whole days, or one part goes back and another one forth.
@@ -60,6 +60,7 @@ class Period:
             self.days + sign * other.days,
             self.working_days + sign * other.working_days,
         )
+        # A period is written with one sign for all of its parts.
         if min(parts) < 0 < max(parts):
             raise InexactError("a period that goes back and forth: add its parts to a date one by one")
         return Period(*parts)
@@ -72,7 +73,7 @@ class Period:
 
 
 def add_period(start: date, span: Period | timedelta, sign: int = 1) -> date:
-    """A date and what is added to it; where a month has no such day, its last one.
+    """Add a span to a date (or with `sign=-1` subtract it); where a month has no such day, take its last one.
 
     Raises:
         InexactError: a duration is not of whole days.
@@ -81,6 +82,7 @@ def add_period(start: date, span: Period | timedelta, sign: int = 1) -> date:
     try:
         if isinstance(span, timedelta):
             return start + timedelta(days=sign * _whole_days(span))
+        # Months first: 30 January and 1 month 1 day is 1 March; days first it would be the end of February.
         later = add_months(start, sign * span.months) + timedelta(days=sign * span.days)
         return add_working_days(later, sign * span.working_days)
     except OverflowError:
@@ -94,7 +96,7 @@ def _whole_days(span: timedelta) -> int:
 
 
 def duration_of(seconds: Exact) -> timedelta:
-    """A duration of so many seconds.
+    """Make a duration from a number of seconds.
 
     Raises:
         InexactError: it is no whole number of microseconds.
@@ -162,6 +164,7 @@ def read_period(text: str) -> Period:
         if match is None or (counts and gap is None) or (match["working"] and match["unit"] != "day"):
             raise ValueRefused("a period was expected, such as 3 months or 5 working days", text=text)
         unit = f"{'working ' * bool(match['working'])}{match['unit']}"
+        # Months first is also the order they are added in; any other order would promise another date.
         if any(_UNITS.index(unit) <= _UNITS.index(other) for other in counts):
             raise ValueRefused("the units of a period go from large to small, each once", text=text)
         counts[unit] = int(match["count"])
@@ -182,7 +185,8 @@ def read_time(text: str) -> time:
     """
     match = _TIME.fullmatch(text.strip(_AROUND)) if len(text) <= 100 else None
     half = (match["half"] or "").lower() if match else ""
-    if match is None or not (half or match["sign"] == ":"):  # 9.05 may be hours
+    # A bare `9` or `9.05` may be a number of hours.
+    if match is None or not (half or match["sign"] == ":"):
         raise ValueRefused("a time was expected, such as 14:30", text=text)
     hour, minute, second = (int(match[part] or 0) for part in ("hour", "minute", "second"))
     if half:

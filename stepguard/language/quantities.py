@@ -42,6 +42,7 @@ _NAME: Final = r"[A-Za-zµμΩ°℃℉Åℓ][A-Za-zµμΩ]{0,39}"
 _FACTOR: Final = lazy_pattern(
     rf"(?P<name>{_NAME})(?:(?:\^|\*\*)\(?(?P<exponent>[-+]?[0-9])\)?|(?P<raised>[⁻⁺]?[¹²³⁴-⁹])|(?P<digit>[23]))?(?![0-9⁰¹²³⁴-⁹])"
 )
+# A blank or a hyphen is a product as well: `N m`, `foot-pound`.
 _OPERATOR: Final = lazy_pattern(r" ?[*·⋅×] ?| ?/ ?|[ \u00a0]|-(?=[A-Za-z])")
 _UNIT_START: Final = lazy_pattern(r"[A-Za-zµμΩ°º˚℃℉Åℓ]")
 _SUPERSCRIPT: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -145,9 +146,10 @@ def read_amount(text: str, *, bare: Unit | None = None, declared: Collection[str
             amount = Amount(_number(head.rstrip(), text), None if tail is None else read_unit(tail, declared=declared))
         except ValueRefused:
             continue
+        # 120/80 is a fraction to the reader of numbers; only with the unit is it known to be a blood pressure.
         check_pair(head, amount.value, amount.unit or bare)
         return amount
-    # Why not, the usual place of the cut says.
+    # Nothing fits: reading with the usual cut, at the first letter, raises the most helpful reason.
     first = _UNIT_START.search(body)
     _number(body if first is None else body[: first.start()].rstrip(), text)
     assert first is not None
@@ -156,7 +158,7 @@ def read_amount(text: str, *, bare: Unit | None = None, declared: Collection[str
 
 
 def check_pair(text: str, value: Exact, unit: Unit | None) -> None:
-    """Refuse a number in mmHg, with or without its unit, that is written as a pair: 120/80.
+    """Refuse a pair of blood pressures, 120/80, that would be read as a fraction in mmHg.
 
     Raises:
         ValueRefused: it may be two pressures.
@@ -188,6 +190,7 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a unit ({len(text)} characters)", text=text)
     body = " ".join(text.split())
+    # Before single names, of which they consist.
     for phrase, name in PHRASES:
         body = phrase.sub(name, body)
     body = _POWER_WORD.sub(lambda each: f"{each[2]}^{3 if each[1].lower().startswith('cu') else 2}", body)
@@ -212,6 +215,7 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
         if operator is None:
             raise ValueRefused("no unit that is known", text=text)
         at = operator.end()
+        # `J/kg K` may mean J/(kg K) or (J/kg) K.
         if sign < 0 and not bracket and "/" not in operator[0]:
             raise ValueRefused("what stands behind the / could be meant above or below it: use brackets", text=text)
         if "/" in operator[0]:
@@ -237,13 +241,14 @@ def read_declared(names: object) -> tuple[str, ...]:
     for each in found:
         if not isinstance(each, str) or not re.fullmatch(_NAME, each):
             raise ConfigError(f"a unit is declared by its name in letters, such as 'IU', not {each!r}", option="units")
+        # A declared unit would hide the real one and no longer convert.
         if factors_of(each) is not None:
             raise ConfigError(f"{each!r} is a unit already", option="units")
     return tuple(sorted(set(found)))
 
 
 def _factors(name: str, declared: Collection[str], text: str) -> Unit:
-    """What a name of a unit stands for: ``kilometer`` for ``km``, mile and hour for ``mph``."""
+    """Resolve the name of a unit: ``kilometer`` for ``km``, mile and hour for ``mph``."""
     if name in declared:
         return ((f"'{name}'", 1),)
     found = factors_of(_SIGNS.get(name, name))
@@ -262,6 +267,7 @@ def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
     """
     if _comparable(unit) == _comparable(other):
         return value
+    # pint does not know declared units: they have to be the same on both sides, and are then left out.
     declared = [tuple(each for each in one if each[0].startswith("'")) for one in (unit, other)]
     if declared[0] != declared[1]:
         shown = f"{show_unit(unit)} and {show_unit(other)} do not measure the same"
@@ -289,6 +295,6 @@ def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
 
 
 def _same_calendar(unit: Unit, other: Unit) -> bool:
-    """Whether years and months stand in both units alike, so that their length does not matter."""
+    """Whether years and months appear in both units alike, so that their length cancels out."""
     mine, theirs = ([each for each in one if _CALENDAR.search(each[0])] for one in (unit, other))
     return mine == theirs

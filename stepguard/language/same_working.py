@@ -1,4 +1,4 @@
-"""Is this working the same expression, up to harmless rewriting?
+"""Compares a working with an expression, up to harmless rewriting.
 
 Two expressions are the same working when their normal forms are equal: values stand for names, signs are folded
 into terms and factors, sums and products are unordered, brackets around sums and products are dissolved, ``x^2`` is
@@ -34,8 +34,8 @@ from stepguard.language.expressions import (
 from stepguard.language.values import Value, show_value, to_exact
 
 _UNORDERED: Final = frozenset({"min", "max"})
-_MAX_REPEATED: Final = 100
-_MAX_SETTLED: Final = 64
+_MAX_REPEATED: Final = 100  # the largest exponent that is written out as a product
+_MAX_SETTLED: Final = 64  # the ways multiply with every function in an expression
 _SETTLING: Final = frozenset({"min", "max", "abs", "floor", "ceil", "trunc", "round"})
 
 _Factors = dict[tuple[str, bool], int]  # (text, whether it divides) -> how many times
@@ -54,13 +54,14 @@ def normal_form(tree: Expression, values: Mapping[str, Value], *, in_hundredths:
 
 
 def settled_forms(tree: Expression, values: Mapping[str, Value]) -> Iterator[str]:
-    """The normal forms of `tree` with functions written as what they came to, at most `_MAX_SETTLED` of them.
+    """Yield the normal forms of `tree` with functions replaced by what they came to, at most `_MAX_SETTLED` of them.
 
     Of ``max(0, h - 40) * rate`` with 46.5 for h these are ``max(0, 6.5) * 18.2``, ``(46.5 - 40) * 18.2`` and
     ``6.5 * 18.2``: the arguments that were worked out, the one that was taken, and its value. The value of the
     expression as a whole is none of its workings.
     """
     if any(type(node) is Call and node.function in _SETTLING for node in walk(tree)):
+        # From 1: the first way is the tree itself.
         ways = islice(_Settled(values).ways(tree, whole=True), 1, _MAX_SETTLED)
         yield from (normal_form(each, values) for each in ways)
 
@@ -72,7 +73,7 @@ class _Settled:
         self.values = values
 
     def ways(self, tree: Expression, *, whole: bool = False) -> Iterator[Expression]:
-        """The ways of writing an expression, itself the first.
+        """Yield the ways of writing an expression, starting with itself.
 
         Args:
             whole: whether it is all that is worked out, so that its value would be no working.
@@ -99,7 +100,7 @@ class _Settled:
                 yield tree
 
     def all(self, parts: tuple[Expression, ...]) -> Iterator[tuple[Expression, ...]]:
-        """The ways of writing several expressions."""
+        """Yield the combinations of the ways of writing several expressions."""
         if not parts:
             yield ()
             return
@@ -108,7 +109,7 @@ class _Settled:
                 yield (first, *rest)
 
     def taken(self, tree: Call) -> Iterator[Expression]:
-        """The arguments that the least, the greatest or an absolute value is."""
+        """Yield the arguments that min, max or abs came to."""
         if tree.function in ("min", "max"):
             value = evaluate(tree, self.values)
             for argument in tree.arguments:
@@ -164,7 +165,7 @@ class _Form:
         return f"-{text}" if negative else text
 
     def signed(self, tree: Expression) -> tuple[bool, str]:
-        """Whether a sign stands in front, and the text without it."""
+        """Whether a minus leads, and the text without it."""
         if _is_sum(tree):
             return False, f"({''.join(sorted(self.terms(tree)))})"
         factors: _Factors = {}
@@ -227,6 +228,7 @@ class _Form:
                 _put(f"({self.text(base)})^({self.text(exponent)})", times, found)
             case Compare(operator, left, right):
                 sides = self.text(left), self.text(right)
+                # `a < b` and `b > a` are the same working.
                 ways = f"({sides[0]}{operator}{sides[1]})", f"({sides[1]}{MIRRORED[operator]}{sides[0]})"
                 _put(min(ways), times, found)
             case Call(function, arguments, mode):
@@ -241,7 +243,7 @@ class _Form:
         return False
 
     def multiply_sum(self, tree: Chain, times: int, found: _Factors) -> bool:
-        """A sum as a factor, with the sign that makes `a - b` and `-(b - a)` the same factor."""
+        """Multiply a sum in, in the one of its two signs that makes `a - b` and `-(b - a)` the same factor."""
         terms = self.terms(tree)
         opposite = [each if each[1:] in self.zeros else f"{'-+'[each[0] == '-']}{each[1:]}" for each in terms]
         terms.sort()
@@ -267,7 +269,7 @@ class _Form:
         return negative and times % 2 == 1
 
     def repeated(self, exponent: Expression) -> int:
-        """How many times a base is multiplied where that may as well be written out, otherwise 0."""
+        """The exponent of a power that could as well be written out as a product, otherwise 0."""
         value = _leaf(exponent, self.values) if type(exponent) in (Number, Name) else 0  # type: ignore[arg-type]
         return value if type(value) is int and 2 <= value <= _MAX_REPEATED else 0
 

@@ -1,4 +1,4 @@
-"""Values of lists and records: read from JSON, accepted from Python, converted, written.
+"""Reading, accepting, converting and writing values of lists and records.
 
 JSON is read strictly (`stepguard.language.strict_json`): a key that stands twice, is missing or unknown, and ``null``
 are refused, never repaired; each value inside is read by its own type. An error says where: ``[2].amount``.
@@ -26,7 +26,7 @@ MAX_ITEMS: Final = 100_000
 
 
 def read_structure(kind: ValueType, text: str, *, order: DateOrder | None = None) -> Value:
-    """A list or a record as JSON; `order` says how dates in it are meant, see `read_date`.
+    """Read a list or a record from JSON; `order` says how dates in it are meant, see `read_date`.
 
     Raises:
         ValueRefused: it is none of this type; the reason says where.
@@ -48,6 +48,7 @@ def _read_node(kind: ValueType, data: object, place: str, order: DateOrder | Non
     if kind.record is not None:
         if not isinstance(data, JsonObject):
             raise _refused(f"an object with the fields of {kind.record.name} was expected", place, data)
+        # JSON parsers differ in which of two equal keys they take.
         if data.repeated:
             raise _refused(f"the key {min(data.repeated)!r} stands twice", place, data)
         _check_keys(kind.record, data, place)
@@ -57,6 +58,7 @@ def _read_node(kind: ValueType, data: object, place: str, order: DateOrder | Non
         return data
     if not isinstance(data, str):
         raise _refused(f"a value of type {kind} was expected, found {_kind_of_data(data)}", place, data)
+    # A JSON number is a str here, so that its digits reach the exact reader without a float between.
     if isinstance(data, JsonNumber) and not (kind.numeric or kind.kind == "text"):
         raise _refused(f"a value of type {kind} was expected, found a number", place, data)
     if not encodable(data):
@@ -68,7 +70,7 @@ def _read_node(kind: ValueType, data: object, place: str, order: DateOrder | Non
 
 
 def accept_structure(kind: ValueType, value: object, place: str = "") -> Value:
-    """A list or a record of the caller's: lists and tuples, mappings, instances of classes with fields, or JSON text.
+    """Accept the caller's list or record: a list or tuple, a mapping, an instance of a class with fields, or JSON text.
 
     Raises:
         ValueRefused: it is none of this type; the reason says where.
@@ -97,7 +99,7 @@ def accept_structure(kind: ValueType, value: object, place: str = "") -> Value:
 
 
 def _fields_of(value: object) -> Mapping[str, object] | None:
-    """What a mapping or an instance of a class with fields holds."""
+    """The fields of a mapping or of an instance; None for anything else."""
     if isinstance(value, Mapping):
         return value
     names: Iterable[str] | None = getattr(type(value), "model_fields", None)  # of pydantic
@@ -107,7 +109,7 @@ def _fields_of(value: object) -> Mapping[str, object] | None:
 
 
 def convert_structure(kind: ValueType, value: Value) -> Value:
-    """What an expression came to, each part as the type declares it; a record may be of another type with its fields.
+    """Convert the value of an expression part by part; a record may come from another type with the same fields.
 
     Raises:
         InexactError: it is of another kind; the message says where.
@@ -161,7 +163,7 @@ def json_data(kind: ValueType, value: Value) -> object:
 
 
 def leaves_changed(kind: ValueType, data: object, change: Callable[[str], str]) -> object:
-    """JSON data with what is written for numbers changed; what does not fit the type stays as it is."""
+    """Apply `change` to the text of every number in JSON data; what does not fit the type stays as it is."""
     if kind.items is not None and isinstance(data, list):
         return [leaves_changed(kind.items, each, change) for each in data]
     if kind.record is not None and isinstance(data, dict):
@@ -174,7 +176,7 @@ def leaves_changed(kind: ValueType, data: object, change: Callable[[str], str]) 
 
 
 def _validated(record: RecordType, value: Record, place: str) -> Record:
-    """The value, if the class that the record was made from takes it."""
+    """Return the value if the class that its record type was made from accepts it."""
     if record.model is not None:
         from stepguard.language.models import instance_of
 
@@ -189,6 +191,7 @@ def _check_keys(record: RecordType, held: Mapping[str, object], place: str) -> N
     for key, _ in record.fields:
         if key not in held:
             raise _refused(f"the field {key!r} of {record.name} is missing", place, held)
+    # All declared keys are there, so that one too many is unknown.
     if len(held) > len(record.fields):
         odd = next(key for key in held if not isinstance(key, str) or record.get(key) is None)
         raise _refused(f"{record.name} has no field {str(odd)[:40]!r}", place, held)

@@ -26,7 +26,7 @@ MAX_TERM_DEPTH: Final = 200
 """How deep an expression may be nested."""
 
 _MAX_WORK: Final = 1_000_000
-"""How many operations, items and fields one expression may take."""
+"""The most operations, items and fields that one expression may use."""
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
@@ -60,7 +60,7 @@ class _TermEvaluation:
         return cast(Value, to_exact(self.stored(tree)))
 
     def stored(self, tree: Expression) -> Value:
-        """The value as it is held where it is only handed on: an amount keeps its places."""
+        """The value as stored, for what is only passed on: an amount keeps its places (`1.50`, not 3/2)."""
         self.depth += 1
         self.charge(1)
         if self.depth > MAX_TERM_DEPTH:
@@ -73,9 +73,11 @@ class _TermEvaluation:
         return found
 
     def located(self, error: EvaluationError, tree: Expression) -> EvaluationError:
-        """The error with the innermost expression that it happened in."""
+        """Add the innermost expression that an error happened in to its message."""
+        # It passes every level on its way up, and only the innermost one is of use to a reader.
         if getattr(error, "located", False):
             return error
+        # Printing recurses too, and a tree that is nested too deeply would overflow there.
         text, shown = str(error), shortened(tree) if self.depth <= MAX_TERM_DEPTH else ""
         located = type(error)(text if not shown or shown in text else f"{text}: {shown}")
         located.located = True  # type: ignore[attr-defined]
@@ -115,6 +117,7 @@ class _TermEvaluation:
         raise AssertionError(f"no expression: {tree!r}")
 
     def variable(self, name: str) -> Value:
+        # The variable of an aggregate goes first, as it does for types.
         if name in self.bound:
             return self.bound[name]
         if name not in self.values and name in self.tables:
@@ -129,6 +132,7 @@ class _TermEvaluation:
 
     def logic(self, operator: str, operands: tuple[Expression, ...]) -> bool:
         for operand in operands:
+            # The first operand that decides ends it, so that `n > 0 and total / n > 5` never divides by 0.
             if self.truth(operand) == (operator == "or"):
                 return operator == "or"
         return operator == "and"
@@ -155,6 +159,7 @@ class _TermEvaluation:
     def call(self, tree: Call) -> Value:
         arguments = [self.value(each) for each in tree.arguments]
         first = arguments[0]
+        # By `type`: isinstance would let truth values through as numbers.
         if all(type(each) in (int, Fraction) for each in arguments):
             return self.core.call(tree.function, cast("list[Exact]", arguments), tree)
         if tree.function in ("min", "max"):
@@ -198,6 +203,7 @@ class _TermEvaluation:
 
     def field(self, value: Value, key: str, of: Expression) -> Value:
         if isinstance(value, tuple):
+            # A field of a list reads every record, at one level of nesting.
             self.charge(len(value))
             return tuple(self.field(each, key, of) for each in value)
         if not isinstance(value, Record):
@@ -227,6 +233,7 @@ class _TermEvaluation:
             raise InexactError(
                 f"items of {shortened(of)} are counted in whole numbers, and this is {named_kind(index)}"
             )
+        # A negative index that was computed is a mistake in the data, and must not quietly read from the end.
         if not 0 <= index < len(value):
             last = f"; the last one is `{shortened(of)}[count of {shortened(of)} - 1]`" if index < 0 else ""
             counted = f"it has {len(value)}, counted from 0{last}" if value else "it is empty"
@@ -251,6 +258,7 @@ class _TermEvaluation:
             case "count":
                 return len(values)
             case "sum":
+                # 0 is the sum of nothing; the first value gives a sum its kind and its unit.
                 total: Value = 0
                 for value in values:
                     total = self.apply("+", value, total, tree) if total == 0 else self.apply("+", total, value, tree)
@@ -276,6 +284,7 @@ class _TermEvaluation:
         outer = self.bound
         found: list[Value] = []
         for each in source:
+            # A new mapping, so that an inner aggregate cannot leave its variable behind.
             self.bound = {**outer, tree.variable: each}
             if tree.where is None or self.truth(tree.where):
                 found.append(self.value(tree.value))

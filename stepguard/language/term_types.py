@@ -68,7 +68,7 @@ _NO_TABLES: Final[Mapping[str, Table]] = {}
 def type_of(
     tree: Expression, types: Mapping[str, ValueType], tables: Mapping[str, Table] = _NO_TABLES, *, scaled: bool = False
 ) -> ValueType:
-    """The type of an expression. What is computed with numbers is a number, and money where it is added to money.
+    """Infer the type of an expression: arithmetic gives a number, and money only where it is added to money.
 
     Args:
         scaled: whether an amount that a product only makes larger or smaller is money still (`scaled_operand`).
@@ -96,7 +96,7 @@ class _TermTypes:
         self.scaled = scaled
 
     def checked(self, tree: Expression) -> ValueType:
-        """The type of an expression that is part of no other one."""
+        """The type of a whole expression, after its products of money are checked as well."""
         kind = self.of(tree)
         check_products(tree, self.currency)
         return kind
@@ -118,6 +118,7 @@ class _TermTypes:
                 for at, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):
                     kind = self.of(operand)
                     if self.scaled and at > 1 and _takes_off_currency(operator, operand, kind):
+                        # In `amount * 3 / 1 USD` the product so far is still in dollars, as the check below needs it.
                         part = scaled_operand(Chain(operands[:at], operators[: at - 1]), self.named, self.currency)
                         total = total if part is None else self.of(part)
                     total, text = self.combined(operator, total, kind, text, operand, tree), operand
@@ -177,7 +178,7 @@ class _TermTypes:
                 return NUMBER
             if both is None:
                 raise ProcedureError(self.mixed(left, right, one, other))
-            if operator == "%" and left.currency is not None:  # a remainder is part of the amount itself
+            if operator == "%" and left.currency is not None:  # the rest of an amount is an amount
                 return left
             return both if operator in ("+", "-") else NUMBER
         if operator in "+-":
@@ -220,7 +221,7 @@ class _TermTypes:
     ) -> ValueType | None:
         kinds = left.kind, right.kind
         if left.currency is not None or right.currency is not None:
-            return None  # an amount a day, or a kilogram, has no type
+            return None  # there is no type for an amount per day or per kilogram
         if kinds == ("duration", "duration"):
             return {"/": NUMBER, "//": NUMBER, "%": DURATION}.get(operator)
         if "period" in kinds:
@@ -230,6 +231,7 @@ class _TermTypes:
                 operator == "*" and left.numeric and kinds[1] == "duration"
             )
             return DURATION if scaled else None
+        # In a product with a quantity a duration counts as seconds, and a number as having no unit.
         units = [
             each.unit if each.unit is not None else _SECOND if each.kind == "duration" else () if each.numeric else None
             for each in (left, right)
@@ -272,6 +274,7 @@ class _TermTypes:
         if kind.unit is None:
             raise ProcedureError(f"{shortened(base)!r} is {kind}, which has no powers")
         self.check_offset(kind, base)
+        # A literal only: the unit of the result has to be known before there are values.
         if type(exponent) is not Number or type(exponent.value) is not int or abs(exponent.value) > 9:
             raise ProcedureError(f"the power of {shortened(base)!r}, which is {kind}, is a whole number such as 2")
         return quantity_in(unit_power(kind.unit, exponent.value))
@@ -283,6 +286,7 @@ class _TermTypes:
             self.check_option(option, tree)
         if mine.numeric and theirs.numeric and joined_numbers(mine, theirs) is None:
             raise ProcedureError(self.mixed(mine, theirs, left, right))
+        # A duration may become a period where one is set, but which of the two is longer depends on the date.
         alike = joined(mine, theirs) is not None and {mine.kind, theirs.kind} != {"duration", "period"}
         if not alike or (mine.options and theirs.options and set(mine.options).isdisjoint(theirs.options)):
             raise ProcedureError(f"{shown} are never equal, and have no order{_remedy(mine, theirs)}")
@@ -290,7 +294,7 @@ class _TermTypes:
             raise ProcedureError(f"{shown} have no order: compare them with == or !=")
 
     def check_option(self, kind: ValueType, tree: Expression) -> None:
-        """Refuse an option that there is not."""
+        """Refuse a text that is none of the options it is compared with: usually a slip in spelling."""
         option = tree.value if isinstance(tree, LiteralTerm) else None
         if kind.options and isinstance(option, str) and option not in kind.options:
             shown = ", ".join(kind.options)
@@ -347,7 +351,7 @@ class _TermTypes:
         raise AssertionError(f"no operand: {tree!r}")
 
     def joint(self, trees: Sequence[Expression], kinds: Sequence[ValueType]) -> ValueType:
-        """The type of whichever of some values."""
+        """The type that all of these values share."""
         first, common = trees[0], kinds[0]
         for tree, kind in zip(trees[1:], kinds[1:], strict=True):
             both = joined(common, kind)
@@ -428,10 +432,12 @@ class _TermTypes:
             raise ProcedureError(f"`{tree.function} of` takes a list, and {shortened(source)!r} is {kind}")
         value, text = kind.items, tree.value
         if tree.variable is not None:
+            # Shadowing is refused: a reader could not say which of the two is meant in the condition.
             if tree.variable in self.types or tree.variable in self.tables:
                 raise ProcedureError(
                     f"{tree.variable!r} has a meaning already: name the items of {shortened(source)!r} anew"
                 )
+            # A view: copying all types for each of many aggregates would cost their number squared.
             types = ChainMap({tree.variable: kind.items}, cast("MutableMapping[str, ValueType]", self.types))
             inner = _TermTypes(types, self.tables, scaled=self.scaled)
             if tree.where is not None:
@@ -486,6 +492,6 @@ def _remedy(left: ValueType, right: ValueType) -> str:
 
 
 def suggestion(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    """The known name that is nearest to another, as a question in brackets; empty where none is near."""
+    """Suggest the known name nearest to a misspelt one, as a question in brackets; empty where none is near."""
     near = get_close_matches(name, list(known), 1)
     return f" (did you mean {near[0]!r}?)" if near else ""

@@ -30,7 +30,7 @@ AggregateFunction = Literal["sum", "count", "min", "max", "all", "any", "first"]
 TERM_SIGNS: Final = re.compile(
     r"[\[\]{}\"]|\w\.[A-Za-z_]|\b(?:if|else|in|of|true|false)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]\s+[A-Za-z]|[0-9]:[0-9]{2}"
 )
-"""What an expression with operands has somewhere, and arithmetic hardly ever."""
+"""A quick test: every expression with operands matches somewhere, and plain arithmetic hardly ever does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ class Field(Operand):
 
 @dataclass(frozen=True, slots=True)
 class Item(Operand):
-    """``items[0]``, ``daily[country]``, ``fees[country, weight]``: an item of a list, counted from 0 (from the end with
-    a minus), or the row of a table that its keys select."""
+    """``items[0]``, ``daily[country]``, ``fees[country, weight]``: an item of a list, counted from 0, or the row of a
+    table that its keys select."""
 
     of: Expression
     keys: tuple[Expression, ...]
@@ -163,12 +163,13 @@ class RecordTerm(Operand):
 def _tight(tree: Expression) -> str:
     """An expression as it stands in front of a field or a key: in brackets unless it is a name of some kind."""
     text = format_expression(tree)
+    # `sum of paid` prints without brackets, and `sum of paid.x` would be the sum of another list.
     plain = isinstance(tree, Name) and not (isinstance(tree, Aggregate) and tree.variable is None)
     return text if plain else f"({text})"
 
 
 def inner(operand: Operand) -> tuple[Expression, ...]:
-    """The expressions inside an operand."""
+    """The direct children of an operand, in the order they are computed."""
     match operand:
         case Field(of, _):
             return (of,)
@@ -193,7 +194,7 @@ def is_variable(tree: Expression) -> TypeGuard[Name]:
 
 
 def operands_in(tree: Expression) -> Iterator[Operand]:
-    """The operands of an expression, the outermost ones only."""
+    """Yield the outermost operands of an expression."""
     stack = [tree]
     while stack:
         node = stack.pop()
@@ -213,6 +214,7 @@ def variables_in(tree: Expression) -> tuple[str, ...]:
             within = bound | {node.variable}
             stack += [(each, within) for each in (node.where, node.value) if each is not None]
             if node.over is not None:
+                # The list is computed before its variable is bound, so that the same name in it is another variable.
                 stack.append((node.over, bound))
         elif isinstance(node, Operand):
             stack += [(each, bound) for each in reversed(inner(node))]
@@ -243,6 +245,7 @@ def scaled_operand(
     for operator, operand in zip(("*", *tree.operators), tree.operands, strict=True):
         if _scales(operand, type_of_name):
             continue
+        # A second such factor may be a rate, and an amount below the line takes its currency off.
         if scaled is not None or operator != "*" or currency_of(operand) is None:
             return None
         scaled = operand

@@ -1,4 +1,4 @@
-"""How people and models typeset arithmetic, rewritten as the expression language writes it.
+"""Rewrites arithmetic as people and models typeset it into the notation of the expression language.
 
 One reader for the working in replies, for transcripts and, with its tables, for formulas. `plain` keeps the length of a
 text, so that every offset in the result is an offset in the original; `as_expression` rewrites what needs more room.
@@ -31,7 +31,7 @@ OPERATORS: Final = {
     **dict.fromkeys("\u2795\ufe62\uff0b", "+"),
     **dict.fromkeys("\u2796\u02d7", "-"),
 }
-"""Signs of operations, each with that of the expression language."""
+"""Sign of an operation -> the one that the expression language uses."""
 COMMANDS: Final = {
     **dict.fromkeys(("times", "cdot", "ast"), "*"),
     "div": "/",
@@ -46,11 +46,11 @@ FRACTIONS: Final = frozenset({"frac", "dfrac", "tfrac", "cfrac", "sfrac", "nicef
 TEXT: Final = frozenset({
     "text", "textbf", "textit", "textrm", "mathrm", "mathbf", "mathit", "operatorname", "boxed", "fbox",
 })  # fmt: skip
-"""LaTeX commands that leave their argument what it is."""
+"""LaTeX commands that only change how their argument looks."""
 SPACING: Final = frozenset({
     "left", "right", "big", "Big", "bigl", "bigr", "quad", "qquad", "displaystyle", "limits",
 })  # fmt: skip
-"""LaTeX commands that mean nothing."""
+"""LaTeX commands without a meaning of their own."""
 
 _SIGNS: Final = str.maketrans({
     # The full-width comma stays: it ends a clause, and groups no digits.
@@ -81,7 +81,7 @@ _LATEX: Final = lazy_pattern(
     r"|(?P<sign>[^A-Za-z\s]))|(?P<raised>\^)(?=\{)"
 )
 _BRACE: Final = lazy_pattern(r"\\.|[{}\n]")
-_DEEPEST: Final = 20  # braces may be nested as deep as a text is long
+_DEEPEST: Final = 20  # it recurses, and braces may be nested as deep as a text is long
 _SUBSCRIPT: Final = lazy_pattern(
     r"(?<=[A-Za-z])_\{(?P<index>[A-Za-z0-9]{1,20})\}|(?<=[A-Za-z0-9])(?P<escaped>(?:\\_[A-Za-z0-9]+)+)"
 )
@@ -117,7 +117,7 @@ _BETWEEN: Final = lazy_pattern(
     r"(?<=[0-9)\]%]) ?(?:[\u2022\u2219]|(?<![0-9]:[0-9])(?<![0-9]:[0-9]{2})(?<![0-9]:[0-9]{3})[:\u2236]) ?"
     r"(?=-?[$\u20ac\u00a3]?[0-9(\[])(?!0[0-9]|[0-9]{1,9}:)"
 )
-"""A bullet or a colon between two numbers: the sign of a product, and that of a quotient; ``1:2:3`` is none."""
+"""A bullet or a colon between two numbers is a product or a quotient; ``1:2:3`` and ``10:05`` are none."""
 _RAISED: Final = lazy_pattern(r"(?<=[0-9a-z_)\]])[⁻⁺]?[⁰¹²³⁴-⁹]+(?!\s*(?:\^|\*\*))")
 # A root over more than a number needs brackets: nobody sees where the bar would end.
 _ROOT: Final = lazy_pattern(r"√(?=\()|√([0-9]+(?:\.[0-9]+)?)(?![\w.,]|\s*(?:\^|\*\*|!))")
@@ -129,7 +129,7 @@ _FIRST: Final = frozenset(left[0] for left, _ in _AROUND)
 
 
 def unwrap(text: str) -> str:
-    """A text without the markup that stands around the whole of it: ``$...$``, ``**...**``, ``\\boxed{...}``."""
+    """Remove markup that encloses the whole text: ``$...$``, ``**...**``, ``\\boxed{...}``."""
     text = text.strip()
     changed = text[:1] in _FIRST
     while changed:
@@ -137,6 +137,7 @@ def unwrap(text: str) -> str:
         for left, right in _AROUND:
             if len(text) > len(left) + len(right) and text.startswith(left) and text.endswith(right):
                 inside = text[len(left) : -len(right)]
+                # `$a$ = $b$` and `\text{a} + \text{b}` begin and end alike, but are not enclosed.
                 if left not in inside and (right != "}" or _balanced(inside)):
                     text, changed = inside.strip(), True
     return text
@@ -152,12 +153,12 @@ def _balanced(text: str) -> bool:
 
 
 def join_blank_groups(text: str) -> str:
-    """Digits that no-break and thin blanks group, joined, in a text of the same length."""
+    """Join digits that no-break and thin blanks group, keeping the length of the text."""
     return _BLANK_GROUPS.sub(lambda group: re.sub("[^0-9]", "", group[0]).rjust(len(group[0])), text)
 
 
 def plain(text: str, *, crosses: bool = True) -> str:
-    """A text of the same length with LaTeX, Markdown and words for operations as the expression language has them.
+    """Rewrite LaTeX, Markdown and words for operations for the expression language, keeping the length of the text.
 
     Args:
         crosses: whether an ``x`` between numbers is a sign; not where a variable may be called so.
@@ -166,6 +167,7 @@ def plain(text: str, *, crosses: bool = True) -> str:
         return text  # by far the most frequent
     body = text
     if not body.isascii():
+        # Before the blanks are translated, which tell digits that are grouped from two numbers.
         body = _INDEX.sub(lambda found: found[0].translate(_SUBSCRIPTS), join_blank_groups(body))
     if not body.isascii() or "`" in body or "\t" in body:
         # Two signs such as `\u00d7\u00d7` are no power, and stay what they are.
@@ -175,6 +177,7 @@ def plain(text: str, *, crosses: bool = True) -> str:
         body = body.replace("\r", " ") if "\n" in body else body.replace("\r", "\n")
     if "\\" in body or "{" in body:
         body = _SUBSCRIPT.sub(_unbraced, body)
+        # Before the commands, where a thin space between digits would become a blank.
         body = _LATEX_GROUPS.sub(lambda found: re.sub(r"\{,\}|\\,", ",", found[0]).rjust(len(found[0])), body)
         body = _Latex(body).part(0, len(body), 0)
     if "&" in body:
@@ -187,7 +190,7 @@ def plain(text: str, *, crosses: bool = True) -> str:
 
 
 def as_expression(text: str) -> str:
-    """Plain arithmetic with mixed numbers, roots and raised digits as the expression language writes them."""
+    """Rewrite mixed numbers, roots and raised digits for the expression language; the length may change."""
     if _SIGN_BETWEEN.search(text):
         text = _BETWEEN.sub(lambda sign: "*" if _DOT.search(sign[0]) else "/", text)
     if "/" in text or not text.isascii():
@@ -203,6 +206,7 @@ def _mixed(found: re.Match[str]) -> str:
         part = vulgar_fraction(found["vulgar"])
     else:
         part = Fraction(int(found["over"]), int(found["under"]))
+        # `3 5/4` is not how anybody writes a mixed number.
         if part >= 1:
             return found[0]
     value = int(found["whole"] or found["sum"] or 0) + part
@@ -210,7 +214,7 @@ def _mixed(found: re.Match[str]) -> str:
 
 
 class _Latex:
-    """Rewrites LaTeX in a text, from the inside out, keeping its length."""
+    """Rewrites LaTeX from the inside out, keeping the length of the text."""
 
     def __init__(self, body: str) -> None:
         self.body = body
@@ -243,6 +247,7 @@ class _Latex:
                 written = _sign(found["sign"])
             room = last - first
             pieces.append(self.body[at:first])
+            # What is unknown or does not fit stays as it is: half a rewriting could be read by mistake.
             if written is None or len(written) > room:
                 first, last, written = *found.span(), found[0]
                 pieces[-1] = self.body[at:first]
@@ -252,7 +257,7 @@ class _Latex:
         return "".join(pieces)
 
     def command(self, command: str, found: re.Match[str], at: int, end: int, depth: int) -> tuple[int, int, str | None]:
-        """Where a command with its arguments begins and ends, and what it is rewritten as."""
+        """The span of a command with its arguments, and its replacement."""
         first, last = found.span()
         if command in _STRUCTURE or found["environment"]:
             return first, last, _STRUCTURE.get(command, " ")
@@ -278,8 +283,8 @@ class _Latex:
         return first, last, None
 
     def groups(self, at: int, end: int, count: int) -> tuple[list[tuple[int, int]], int] | None:
-        """Where the arguments of a command begin and end, groups in braces or single digits, and where the last one
-        ends; None where there are fewer."""
+        """The spans of a command's arguments, groups in braces or single digits, and where the last one ends; None
+        where there are fewer."""
         found: list[tuple[int, int]] = []
         for _ in range(count):
             at += self.body[at : at + 1] == " "
@@ -295,7 +300,7 @@ class _Latex:
         return found, at
 
     def mixed(self, whole: re.Match[str], shown: list[str], end: int) -> str | None:
-        """The fraction that a whole number and a fraction of digits are, None where a product may be meant."""
+        """The value of a mixed number as a fraction; None where a product may be meant."""
         if not all(map(_DIGITS.match, shown)) or not 0 < int(shown[0]) < int(shown[1]):
             return None
         before = self.body[max(whole.start() - 9, 0) : whole.start()].rstrip(" ~")
@@ -305,7 +310,7 @@ class _Latex:
 
 
 def _repeating(digits: str, period: str) -> str:
-    """``3.`` with the period ``3`` as a fraction."""
+    """A repeating decimal as a fraction: ``3.`` with the period ``3`` is 10/3."""
     whole, _, part = digits.partition(".")
     scale = 10 ** len(part)
     value = Fraction(int(whole + part), scale) + Fraction(int(period), scale * (10 ** len(period) - 1))
@@ -328,11 +333,13 @@ def _sign(sign: str) -> str | None:
 
 def _without_bold(body: str) -> str:
     def replaced(found: re.Match[str]) -> str:
+        # Between letters and digits it may be part of a name: a__b.
         if found[0] == "__":
             before, after = body[max(found.start() - 1, 0) : found.start()], body[found.end() : found.end() + 1]
             return found[0] if before.isalnum() and after.isalnum() else "  "
         before = body[max(found.start() - 2, 0) : found.start()]
         after = body[found.end() : found.end() + 2]
+        # `2**3` and `2 ** 3` are powers; `**12** + 7` is bold, with a blank on one side only.
         even = before.endswith(" ") == after.startswith(" ")
         left, right = before.strip(" ")[-1:], after.strip(" ")[:1]  # a line break is neither
         power = even and (left.isalnum() or left == ")") and (right.isalnum() or right in ("(", "-"))

@@ -1,4 +1,4 @@
-"""What a step's value may be: its type, how it is read from a reply, rounded, and written.
+"""The types of values: how a value is read from a reply, rounded and written.
 
 A type is written as text and parsed into a `ValueType`:
 
@@ -193,6 +193,7 @@ class ValueType:
         if isinstance(text, ValueType):
             return text
         if not isinstance(text, str) and (isinstance(text, type) or get_origin(text) is not None):
+            # Imported here, since that module imports this one.
             from stepguard.language.models import value_type_of
 
             return value_type_of(text)
@@ -202,6 +203,7 @@ class ValueType:
         if cached is not None:
             return cached
         if (behind := LIST_OF.match(text)) is not None:
+            # Counted before parsing, which recurses once for each `list of`.
             if len(LIST_OF.findall(text)) > _MAX_DEPTH:
                 raise ConfigError(f"lists and records are nested at most {_MAX_DEPTH} deep", option="type")
             return cls(kind="list", items=cls.parse(text[behind.end() :], records=records))
@@ -238,14 +240,14 @@ class ValueType:
 
     @property
     def depth(self) -> int:
-        """How deep lists and records are nested in it; 0 of anything else."""
+        """How deep lists and records are nested in this type; 0 for a scalar."""
         inner = [self.items] if self.items is not None else []
         inner += [kind for _, kind in self.record.fields] if self.record is not None else []
         return 1 + max(kind.depth for kind in inner) if inner else 0
 
     @property
     def scalar(self) -> bool:
-        """Whether an expression of the arithmetic core can give such a value: a number, a truth value or a text."""
+        """Whether an expression of the arithmetic core can have such a value: a number, a truth value or a text."""
         return self.kind in _SCALAR
 
     @property
@@ -255,7 +257,7 @@ class ValueType:
 
     @property
     def choices(self) -> int | None:
-        """How many values there are, None where that is not limited, as for a record of which one field is not."""
+        """The number of possible values; None where it is unlimited, as for a record with an unlimited field."""
         if self.record is not None:
             parts = [kind.choices for _, kind in self.record.fields]
             return None if None in parts else prod(filter(None, parts))
@@ -270,7 +272,7 @@ class ValueType:
         return fewer and _THOUSANDS.search(text) is not None
 
     def convert(self, value: Value) -> Value:
-        """The value of an evaluated expression as this type, rounded where the type declares it.
+        """Convert the value of an expression to this type, rounding where the type declares it.
 
         Raises:
             InexactError: the value is of another kind, or not whole where an integer is declared.
@@ -287,6 +289,7 @@ class ValueType:
                 if type(value) is int:
                     return value
                 raise InexactError(f"{format_exact(value)} is not an integer")
+        # By `type` here and above: a bool is an int to isinstance, and True must not become the number 1.
         elif type(value) is bool:
             if self.kind == "boolean":
                 return value
@@ -299,7 +302,7 @@ class ValueType:
         raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
 
     def read(self, text: str, *, order: DateOrder | None = None) -> Value:
-        """A value as a model wrote it, exactly.
+        """Read a value as a model wrote it, exactly.
 
         Fewer places than declared may be written, or more where they are zeros. Of ``one_of`` and ``boolean``, case,
         quotes and a full stop around the value do not matter.
@@ -315,6 +318,7 @@ class ValueType:
             return text
         if self.structured:
             return read_structure(self, text, order=order)
+        # Before any reading: `1.000` is a thousand in German notation, and would quietly be one.
         if self.may_group(text):
             raise ValueRefused("a decimal point, or one that groups thousands? leave it out, or the last 0", text=text)
         if self.kind in MEASURES:
@@ -330,6 +334,7 @@ class ValueType:
                 if fold_option(option) == found:
                     return option
             raise ValueRefused(f"one of {', '.join(self.options)} was expected", text=text)
+        # Only money is read by the name of a currency: `5 yen` is no plain number.
         numeral = read_numeral(text, named=self.kind == "money")
         value = numeral.value
         if self.kind == "money":
@@ -341,7 +346,7 @@ class ValueType:
         return self._exactly(value, text)
 
     def accept(self, value: object) -> Value:
-        """A Python value given by the caller: int, Fraction, Decimal, float, bool, str, or a scalar of numpy.
+        """Accept a Python value from the caller: int, Fraction, Decimal, float, bool, str, or a scalar of numpy.
 
         Of the other types: ``date``, ``time``, ``timedelta``, `Period` and `Amount` or their text; for a list a list or
         a tuple, for a record a mapping, an instance of the class that it was made from, or JSON.
@@ -358,6 +363,7 @@ class ValueType:
         if self.kind in MEASURES:
             return accept_measure(self, value)
         if isinstance(value, str):
+            # It would fail later, inside the client that encodes the request.
             if not encodable(value):
                 raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
             if self.numeric and (read_numeral(value).unit == "%") != (self.kind == "percent"):
@@ -366,6 +372,7 @@ class ValueType:
                 wanted = "it with the sign, as in 5%" if self.kind == "percent" else "a plain number"
                 raise ValueRefused(f"{signed}: give {wanted}", text=value)
             return self.read(value)
+        # Before the numbers, since a bool is an int in Python.
         if isinstance(value, bool):
             if self.kind == "boolean":
                 return value
@@ -376,11 +383,13 @@ class ValueType:
         if self.kind == "percent":
             raise ValueRefused("it could be meant as a ratio: give a percentage as text such as '5%'", text=str(value))
         if isinstance(value, float | Decimal):
+            # repr gives the shortest decimal that is this float; Fraction(0.1) would be its binary value.
             written = str(value) if isinstance(value, Decimal) else repr(float(value))
             return self._exactly(read_numeral(written).value, written)
         if not isinstance(value, int | Fraction):
             raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
         number = exact(Fraction(value))
+        # Before it is formatted: Python refuses to print integers of more than 4300 digits.
         if max(abs(number.numerator), number.denominator) >= _TOO_LARGE:
             raise ValueRefused(f"number too long: at most {MAX_DIGITS} digits are read", text="a number")
         return self._exactly(number, format_exact(number))
@@ -427,9 +436,9 @@ class ValueType:
 
 
 def _python_scalar(value: object) -> object:
-    """What a scalar of another package is in Python; numpy is not imported for it."""
+    """Convert a scalar of numpy to Python's own, without importing numpy."""
     if isinstance(value, str):
-        return str.__str__(value)  # also of a subclass, such as that of numpy
+        return str.__str__(value)  # a plain str of any subclass, whatever its own __str__ does
     if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
         match getattr(getattr(value, "dtype", None), "kind", None):
             case "b":
@@ -451,7 +460,7 @@ _CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
     "text": (str,),
 }
 TypeLike = ValueType | str | type
-"""What stands for a type: one, its notation, or a class of the user's."""
+"""Whatever names a type: a `ValueType`, its notation, or a class of the caller's."""
 
 NUMBER: Final = ValueType()
 TEXT: Final = ValueType(kind="text")
