@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from stepguard.cli.text import read_text
@@ -173,11 +173,19 @@ def load_file(path: str) -> Procedure:
     try:
         return Procedure.load(path)
     except ProcedureError as error:
-        raise ProcedureError(f"{path}: {error}", step=error.step) from error
+        raise ProcedureError(f"{path}: {error}{_import_hint(path)}", step=error.step) from error
     except OSError as error:
         raise ProcedureError(
             f"cannot read {path}: {error.strerror or error}; FILE is the path of a procedure, written as text"
         ) from error
+
+
+def _import_hint(path: str) -> str:
+    """Points to ``stepguard import`` where the file looks like prose: its first complaint is about a detail of it."""
+    with suppress(OSError, ValueError):
+        if "=" not in read_text(path) and not path.endswith((".yaml", ".yml", ".json")):
+            return f"\nIt looks like instructions as people write them: `stepguard import {path}` reads those"
+    return ""
 
 
 def read_inputs(pairs: Iterable[str], procedure: Procedure, path: str | None = None) -> dict[str, object]:

@@ -21,6 +21,7 @@ endpoint = cli_harness.endpoint
 
 
 FILES = {
+    "prose.txt": "Late deliveries\n1. Look up the order.\n2. If it is late, refund 10% of the price.\n",
     "steps.txt": "name: doubling\ninputs: x: integer\nt1 = x + 1\nt2 = t1 * 2\n",
     "wrong.txt": "inputs: x\nt1 = x + y\n",
     "rows.csv": "id,x\nr0,0\nr1,1\n",
@@ -63,6 +64,7 @@ REFUSED = {
     "run": [
         ("no-such.txt", "cannot read no-such.txt: No such file"),
         ("wrong.txt", "wrong.txt: line 2: step 't1' reads 'y'"),
+        ("prose.txt", "`stepguard import prose.txt` reads those"),
     ],
     "bench": [
         *(("--lengths five", "--lengths"), ("--lengths 0", "--lengths"), ("--task geometry", "geometry")),
