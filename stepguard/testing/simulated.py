@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
+from stepguard.core.arguments import check_instance
 from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.steps import Step
@@ -49,7 +50,7 @@ class SimulatedModel:
             out, slips included, while a value is answered as it stands.
 
     Raises:
-        ConfigError: what is planted is no `Plant`.
+        ConfigError: what is planted is no `Plant`, or `slips` no `Slips`.
     """
 
     name = "simulated"
@@ -62,6 +63,7 @@ class SimulatedModel:
         plants: Iterable[Plant] = (),
         answers: Mapping[str, object] | None = None,
     ) -> None:
+        check_instance(slips, Slips, "slips", what="a Slips such as Slips.none()", optional=True)
         self._seed: Final = seed
         self._plants: Final = Plants(plants)
         self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT

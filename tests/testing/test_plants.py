@@ -368,6 +368,7 @@ REFUSED: Sequence[tuple[str, Callable[[], object], str]] = [
     ("step", plant("", "empty"), "id of a step"),
     ("step", plant(1, "empty"), "id of a step"),
     ("plants", lambda: SimulatedModel(plants=["empty"]), "is a Plant, not "),  # type: ignore[list-item]
+    ("slips", lambda: SimulatedModel(slips=0), "is a Slips such as"),  # type: ignore[arg-type]
 ]
 
 
