@@ -13,7 +13,7 @@ from inspect import Parameter, signature
 from types import MappingProxyType
 from typing import Final
 
-from stepguard.core.arguments import check_count, check_flag
+from stepguard.core.arguments import check_count, check_flag, check_mapping
 from stepguard.errors import ConfigError, ProcedureError
 
 KEY: Final = "idempotency_key"
@@ -97,6 +97,8 @@ def operations_of(
     functions: Mapping[str, Callable[..., object]], tools: Mapping[str, Callable[..., object] | Tool]
 ) -> Mapping[str, Operation]:
     """The operations of a procedure, by name. Raises ConfigError: one cannot be called, or a name stands for two."""
+    check_mapping(functions, "functions", what="a mapping of names to functions")
+    check_mapping(tools, "tools", what="a mapping of names to functions or Tool")
     operations: dict[str, Operation] = {}
     for name, function in functions.items():
         if not callable(function):

@@ -39,7 +39,7 @@ from stepguard.procedure.statements import (
     statements_in,
     steps_in,
 )
-from stepguard.procedure.steps import Input, Step, as_inputs, listed
+from stepguard.procedure.steps import Input, Step, as_inputs, instances, listed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -106,7 +106,7 @@ class Procedure:
         steps = tuple(steps_in(statements))
         declared = as_inputs(inputs)
         term = as_expression(answer) if answer is not None else None
-        named = {table.name: table for table in tables}
+        named = {table.name: table for table in instances(tables, Table, "tables", "[Table(...)]")}
         straight = (
             all(isinstance(statement, Step) for statement in statements)
             and not named
@@ -119,9 +119,9 @@ class Procedure:
         put = object.__setattr__
         put(self, "straight", straight)
         put(self, "tables", MappingProxyType(named))
-        put(self, "records", tuple(records))
+        put(self, "records", instances(records, RecordType, "records", "[RecordType(...)]"))
         put(self, "output", None if output is None else ValueType.parse(output))
-        put(self, "operations", operations_of(functions or {}, tools or {}))
+        put(self, "operations", operations_of({} if functions is None else functions, {} if tools is None else tools))
         if straight:
             self._check_straight(steps)
         else:
@@ -164,7 +164,7 @@ class Procedure:
         # Calls alone are enough: their steps are those of the other procedure.
         if len(steps) == 0 and next(calls_in(body or ()), None) is None:
             raise ProcedureError("a procedure needs at least one step")
-        if len(name.strip().splitlines()) != 1:
+        if not isinstance(name, str) or len(name.strip().splitlines()) != 1:
             raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
         term, kind = answer, NUMBER
         # A lazy procedure: the whole of its steps is never made, only its last one.

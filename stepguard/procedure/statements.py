@@ -154,7 +154,9 @@ Body = tuple[Statement, ...]
 
 
 def as_expression(given: str | Expression) -> Expression:
-    """An expression of a procedure, from its text or as it is. Raises ExpressionError: the text is none."""
+    """An expression of a procedure, from its text or as it is. Raises ProcedureError: it is none."""
+    if not isinstance(given, str | Expression):
+        raise ProcedureError(f"an expression is text such as 'x + 1', not {given!r:.60}")
     return read_expression(given) if isinstance(given, str) else given
 
 

@@ -429,7 +429,8 @@ def _arguments_of(
     if calls != (operation is not None):
         lacks = "needs the name of its operation, such as operation='pay'" if calls else "calls no operation"
         raise ProcedureError(f"step {id!r}: performer={performer!r} {lacks}", step=id)
-    pairs = tuple(arguments.items() if isinstance(arguments, Mapping) else arguments)
+    given = arguments.items() if isinstance(arguments, Mapping) else arguments
+    pairs = listed(given, "arguments", "{'amount': 'total'}")
     if operation is None:
         if pairs:
             raise ProcedureError(f"step {id!r}: only a function or a tool takes arguments", step=id)
@@ -484,8 +485,17 @@ def read_expression(text: str) -> Expression:
 def listed(items: Iterable[_T], role: str, example: str) -> tuple[_T, ...]:
     """The items as a tuple; a text would count as its letters and a mapping lose its values, so both are refused."""
     if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise ProcedureError(f"{role} is a list such as {example}, not a {type(items).__name__}")
+        raise ProcedureError(f"{role} is a list such as {example}, not {type(items).__name__}")
     return tuple(items)
+
+
+def instances(items: Iterable[_T], kind: type[_T], role: str, example: str) -> tuple[_T, ...]:
+    """What was given as a list of objects of a class; see `listed`."""
+    held = listed(items, role, example)
+    for entry in held:
+        if not isinstance(entry, kind):
+            raise ProcedureError(f"{role} is a list such as {example}, and {entry!r:.60} is no {kind.__name__}")
+    return held
 
 
 def check_step(value: object, number: int) -> Step:

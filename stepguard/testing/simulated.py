@@ -10,7 +10,7 @@ from dataclasses import asdict
 from typing import Final, NamedTuple, Self
 
 from stepguard.backends.base import Completion, Request
-from stepguard.core.arguments import check_instance
+from stepguard.core.arguments import check_instance, check_mapping
 from stepguard.engine.step_kinds import arithmetic_kind, rate_in
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.steps import Step
@@ -64,6 +64,7 @@ class SimulatedModel:
         answers: Mapping[str, object] | None = None,
     ) -> None:
         check_instance(slips, Slips, "slips", what="a Slips such as Slips.none()", optional=True)
+        check_mapping(answers, "answers", what="a mapping of steps to values", optional=True)
         self._seed: Final = seed
         self._plants: Final = Plants(plants)
         self._slips: Final = slips if slips is not None else Slips.none() if self._plants else _DEFAULT

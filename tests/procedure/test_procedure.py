@@ -180,6 +180,22 @@ def test_a_procedure_that_cannot_be_right_is_refused(steps: Any, options: dict[s
         Procedure(steps, **options)
 
 
+@all_rows(
+    "option, given_",
+    [
+        (option, given_)
+        for option in ("answer", "name", "tables", "records", "functions", "tools")
+        for given_ in (1, 1.5, True, b"x", [1], object())
+    ],
+)
+def test_what_is_of_another_type_is_refused_by_its_name(option: str, given_: object) -> None:
+    """No option of a procedure fails with an error of Python's own."""
+    options: dict[str, Any] = {option: given_}
+    with pytest.raises((ProcedureError, ConfigError)) as refused:
+        Procedure([Step("t1", "5")], **options)
+    assert {"answer": "an expression", "name": "the name"}.get(option, option) in str(refused.value)
+
+
 @all_rows("given_", [{}, {"x": 1, "q": 2}, {"x": True}, {"x": "2,34"}, {"x": None}])
 def test_inputs_that_do_not_fit_are_refused(given_: dict[str, object]) -> None:
     """Missing, unknown and unreadable inputs are named before any model is asked."""
