@@ -151,7 +151,7 @@ class Guard:
         # Not `random`, which a program may have seeded alike twice.
         name = os.urandom(6).hex() if run_id is None else run_id
         settings = replace(self._settings, seed=seed)
-        accepted = procedure.accept_inputs(inputs or {})
+        accepted = procedure.accept_inputs({} if inputs is None else inputs)
         journal = None if self._ledger is None else self._ledger.open(procedure, accepted, run_id=name)
         engine = Engine(procedure, accepted, settings, run_id=name, now=started, journal=journal)
         return Run(engine, label=label, journal=journal)

@@ -208,6 +208,10 @@ def test_inputs_are_a_mapping() -> None:
     """Inputs that name nothing are refused as such, and not letter by letter."""
     with pytest.raises(InputError, match="a mapping from name to value, not a str"):
         Procedure([Step("t", "x")], inputs=["x"]).accept_inputs('{"x": 1}')  # type: ignore[arg-type]
+    empty: Any
+    for empty in ("", 0, []):
+        with pytest.raises(InputError, match="a mapping from name to value"):
+            Guard(lambda _: "").run(Procedure([Step("t", "5")]), empty)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ class Jobs:
         check_run_id(queue, "queue")
         if isinstance(priority, bool) or not isinstance(priority, int) or not 1 <= priority < 2**31:
             raise ConfigError(f"priority is a whole number from 1 on, not {priority!r:.60}", option="priority")
-        given = procedure.accept_inputs(inputs or {})
+        given = procedure.accept_inputs({} if inputs is None else inputs)
         # The ledger first: a process that dies here leaves a run that a worker claims, not a job without a run.
         new = self.ledger.queue(procedure, given, run_id=run_id, queue=queue, priority=priority)
         newest = None if new else self._newest(run_id)
