@@ -24,7 +24,7 @@ def read_address(address: str) -> tuple[str, str, str]:
         raise ConfigError("ledger is no address of a Postgres database", option="ledger") from None
     schema = next((value for name, value in options if name == "schema"), _SCHEMA)
     if not _NAME.fullmatch(schema) or schema.startswith("pg_"):
-        # That of the queues beside it ends with _queue, and is cut off at 63 characters without a word.
+        # The schema of the queues has _queue behind this name, and Postgres silently cuts names off at 63 characters.
         what = f"no ledger can be kept in a schema {schema!r:.80}: name it in at most 55 small letters"
         raise ConfigError(what, option="ledger")
     others = [(name, value) for name, value in options if name != "schema"]

@@ -1,4 +1,4 @@
-"""What a person changes of a run that nobody drives: an answer, a call that is settled, an erasure."""
+"""Changes that a person makes to a run that nobody drives: an answer, a settled call, an erasure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ STAYING: Final = "name, procedure, title, completed, total, calls, tokens, start
 
 
 class RunChange:
-    """What a person changes of a run that nobody drives."""
+    """Changes that a person makes to a run that nobody drives."""
 
     _status: str
     _place: str | None
@@ -82,14 +82,15 @@ class RunChange:
         self._set_status("answered")
 
     def _unsettled(self, step: str) -> OperationCall | None:
-        """The call of a tool at a place of which nobody knows what came of it, or what was told cannot be."""
+        """The call of a tool at a place whose outcome nobody knows, or of which what was reported cannot be."""
+        # A person reported what is no value of the step, and the run failed there: that may be put right.
         refused = self._status == "failed" and self._place == step
         calls = self._kept.calls.values()
         return next((call for call in calls if str(call.occurrence) == step and (refused or not call.returned)), None)
 
     def _offered(self, id: str) -> Mapping[str, Any] | None:
         """The call with an identifier that a gate let through, and of which nobody knows what came of it."""
-        calls = {each["id"]: each for change in self._kept.changes for each in change.get("calls", ())}
+        calls = {call["id"]: call for change in self._kept.changes for call in change.get("calls", ())}
         return calls[id] if id in calls and calls[id]["status"] == "pending" else None
 
     def _question(self, step: str) -> str | None:
@@ -107,7 +108,7 @@ class RunChange:
         self._transaction.append(self._run, self._salt, [(kind, body)])
 
     def _set_status(self, status: str) -> None:
-        """Say where the run stands now, and that who drove it before may not go on."""
+        """Set where the run stands now; the new epoch bars whoever drove it before."""
         self._transaction.execute(
             "update runs set status = ?, epoch = epoch + 1, updated = ? where number = ?",
             *(status, time.time(), self._run),
@@ -120,14 +121,14 @@ class RunChange:
             return False
         others = {"name": f"erased {secrets.token_hex(8)}", "title": "erased"}
         staying = {**self._staying, **{name: others[name] for name in hidden}}
-        # With something that nobody can guess, for where this record is erased itself.
-        told = {"at": now_text(), "salt": secrets.token_hex(16), **staying}
+        # The salt keeps the digest from giving these names away once this record is erased itself.
+        facts = {"at": now_text(), "salt": secrets.token_hex(16), **staying}
         self._transaction.execute("update records set body = null where run = ?", self._run)
         self._transaction.execute(
             "update runs set salt = null, place = null, reason = null, name = ?, title = ? where number = ?",
             *(staying["name"], staying["title"], self._run),
         )
-        self._transaction.append(self._run, b"", [("erased", as_json(told))])
+        self._transaction.append(self._run, b"", [("erased", as_json(facts))])
         self._set_status("erased")
         return self._salt is not None
 
@@ -138,9 +139,9 @@ def read_answer(given: object) -> Value:
     Raises ConfigError: it is nothing that a value can be.
     """
     if isinstance(given, Mapping):
-        return Record({str(name): read_answer(each) for name, each in given.items()})
+        return Record({str(name): read_answer(item) for name, item in given.items()})
     if isinstance(given, list | tuple):
-        return tuple(read_answer(each) for each in given)
+        return tuple(read_answer(item) for item in given)
     if isinstance(given, float):
         given = Decimal(repr(given))
     if isinstance(given, Decimal) and not given.is_finite():

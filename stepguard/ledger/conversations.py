@@ -25,16 +25,16 @@ def conversation_lines(reading: RunReading) -> Iterator[TextLine]:
 
 def _lines(change: Mapping[str, Any]) -> Iterator[TextLine]:
     at = f"{change['at'][:19].replace('T', ' ')}  " if "at" in change else " " * 21
-    for each in change.get("facts", ()):
-        keys = f"[{', '.join(map(_text, each['keys']))}]" if each["keys"] else ""
-        yield TextLine(f"{at}fact {each['fact']}{keys} = {_text(each['value'])}", "quiet")
+    for fact in change.get("facts", ()):
+        keys = f"[{', '.join(map(_text, fact['keys']))}]" if fact["keys"] else ""
+        yield TextLine(f"{at}fact {fact['fact']}{keys} = {_text(fact['value'])}", "quiet")
     for decision in change.get("decisions", ()):
         given = ", ".join(f"{name}={_text(value)}" for name, value in decision["arguments"].items())
         made = _short(f"{decision['tool']}({given})")
         yield TextLine(
             f"{at}call {_short(decision['call'])}: {made}: {_decision_text(decision)}", _KINDS[decision["outcome"]]
         )
-    decided = {each["call"] for each in change.get("decisions", ())}
+    decided = {decision["call"] for decision in change.get("decisions", ())}
     for call in change.get("calls", ()):
         if call["id"] not in decided:
             gave = f": {_text(call['result'])}" if call["status"] == "succeeded" else ""
@@ -51,7 +51,7 @@ def _decision_text(decision: Mapping[str, Any]) -> str:
     if decision["outcome"] == "allow":
         return f"allow, key {decision['key']}"
     asked = f" a yes of {', '.join(decision['confirmations'])}" if decision["confirmations"] else ""
-    words = " ".join(dict.fromkeys(each["words"] for each in decision["reasons"]))
+    words = " ".join(dict.fromkeys(reason["words"] for reason in decision["reasons"]))
     return f"{decision['outcome']}{asked}, {_short(words)}"
 
 

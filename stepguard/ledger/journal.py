@@ -150,6 +150,7 @@ def _list(kept: KeptRun, kind: str, body: Mapping[str, Any]) -> None:
             kept.standings |= {"answered"}
         case "end":
             kept.listed |= _ended(read_end(body))
+            # One that is answered in the process that parked it runs on without another record; see `RunWriter.reopen`.
             kept.standings = frozenset({body["status"], *(["running"] if body["status"] == "waiting" else [])})
 
 
@@ -220,15 +221,16 @@ class RunJournal:
             return
         fresh = sum(place not in self._kept.steps for place, _ in bodies)
         written = {place for place, _ in bodies}
-        last = next(each for each in reversed(commit.records) if place_of(each.occurrence) in written)
+        last = next(record for record in reversed(commit.records) if place_of(record.occurrence) in written)
         steps = [("step", body) for _, body in bodies]
         self._writer.write(steps, {"completed = completed + ?": fresh, "place = ?": str(last.occurrence)})
 
     def book(self, attempts: Sequence[Attempt]) -> None:
         """See `Journal.book`."""
-        usage = sum((each.usage for each in attempts), Usage())
-        records = [("attempt", attempt_record(each, replies=self._replies)) for each in attempts]
+        usage = sum((attempt.usage for attempt in attempts), Usage())
+        records = [("attempt", attempt_record(attempt, replies=self._replies)) for attempt in attempts]
         listed = {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
+        # The sync of the step that follows serves for these, too.
         self._writer.write(records, listed, synced=False)
 
     def close(self, result: Result) -> None:
@@ -292,8 +294,8 @@ class ConversationJournal:
 
 def _answered(change: Mapping[str, Any]) -> list[int]:
     """The numbers of the calls of which a change says what came of them."""
-    return [each["number"] for each in change.get("calls", ()) if each["status"] != "pending"]
+    return [call["number"] for call in change.get("calls", ()) if call["status"] != "pending"]
 
 
 def _words(decision: Mapping[str, Any]) -> dict[str, None]:
-    return dict.fromkeys(each["words"] for each in decision["reasons"])
+    return dict.fromkeys(reason["words"] for reason in decision["reasons"])

@@ -153,7 +153,7 @@ class Ledger:
             *(after, time.time() - seconds),
         )
         begun = [(number, name, json.loads(body)) for number, name, body in rows]
-        return [(number, name, each["queue"], each["priority"]) for number, name, each in begun]
+        return [(number, name, facts["queue"], facts["priority"]) for number, name, facts in begun]
 
     def take_turn(self, endpoint: str, *, calls: int, seconds: float) -> float:
         """Take the next turn to call an endpoint, of which all who share the ledger have so many in so many seconds.
@@ -168,7 +168,7 @@ class Ledger:
         with self.file.writing() as transaction:
             row = transaction.execute("select free from turns where endpoint = ?", endpoint).fetchone()
             now = self.file.now()
-            if row is not None and now < row[0] <= now + between:  # later ones are of a clock that has gone back
+            if row is not None and now < row[0] <= now + between:  # a later one is of a clock that has since gone back
                 return float(row[0]) - now
             sql = "insert into turns values (?, ?) on conflict (endpoint) do update set free = excluded.free"
             transaction.execute(sql, endpoint, now + between)
@@ -302,7 +302,7 @@ class Ledger:
                 except RunConflict as conflict:
                     conflicts.append(conflict)
         finally:
-            if named:  # also of those that are erased already: somebody may have been killed before this
+            if named:  # also of those erased before: that process may have been killed before this
                 self._tidy()
         if conflicts:
             others = f", and so are {len(conflicts) - 1} others" if conflicts[1:] else ""

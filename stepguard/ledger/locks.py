@@ -1,4 +1,4 @@
-"""Locks of runs: one byte of a file for each run that is under way, which the system frees when its process ends."""
+"""Locks of runs: one byte of a file for each run under way, which the system frees when its process ends."""
 
 from __future__ import annotations
 
@@ -36,6 +36,7 @@ class RunLocks:
         with self._guard:
             if run in self._held:
                 return False
+            # `_held` is asked first: where a lock is the process's, the system grants it twice.
             if not _lock(self._opened(), run):
                 return False
             self._held.add(run)
@@ -102,6 +103,7 @@ else:
     def _lock(file: int, at: int) -> bool:
         try:
             if _OF_FILE is not None:
+                # The C struct flock: type, whence, start, length, pid (0 for these locks).
                 fcntl.fcntl(file, _OF_FILE, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, at, 1, 0))
             else:
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, at)

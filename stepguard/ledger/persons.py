@@ -1,4 +1,4 @@
-"""What a ledger holds about one person, and erasing it: for whoever asks what is kept of them, or to be forgotten.
+"""Finds and erases what a ledger holds about one person who asks what is kept of them, or to be forgotten.
 
 Nothing in a record says whom it is about, so that it is found by what it says: an e-mail address, a customer's number,
 a name. Each is looked for in whatever a run holds, as a whole word, however it is escaped or spelled in capitals. What
@@ -30,6 +30,7 @@ _LONGEST: Final = 1_000
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)
 _BLANKS: Final = str.maketrans("nrt", "   ")
 _HEX: Final = re.compile(r"-?0x[0-9a-f]+")
+# As a whole word, and no part of a longer number: 12 is not found in 12.50.
 _NAME: Final = r"(?<![^\W_])(?<!\d[.,]){}(?![^\W_])(?![.,]\d)"
 _ADDRESS: Final = r"(?<![\w.+%-]){}(?![\w-])(?!\.\w)"
 """An e-mail address, which is another one with anything more that may stand in one."""
@@ -57,14 +58,14 @@ class PersonNames:
 
     def __init__(self, names: Iterable[str]) -> None:
         given = [names] if isinstance(names, str) else list(names)
-        if isinstance(names, str) or not all(isinstance(each, str) for each in given):
+        if isinstance(names, str) or not all(isinstance(name, str) for name in given):
             raise ConfigError(f"a person is a list of names, which are texts, not {names!r:.60}", option="person")
-        plain = [_plain(each) for each in given]
-        short = next((each for each in plain if len(each) < _SHORTEST), None)
+        plain = [_plain(name) for name in given]
+        short = next((name for name in plain if len(name) < _SHORTEST), None)
         if short is not None or not plain:
             what = "no name" if short is None else f"{short!r}, which stands everywhere by chance"
             raise ConfigError(f"a person is found by {what}: give {_SHORTEST} characters or more", option="person")
-        whole = (((_ADDRESS if "@" in each else _NAME).format(re.escape(each))) for each in plain)
+        whole = (((_ADDRESS if "@" in name else _NAME).format(re.escape(name))) for name in plain)
         self._whole: Final = re.compile("|".join(whole))
         self._within: Final = re.compile("|".join(map(re.escape, plain)))
 
@@ -74,7 +75,7 @@ class PersonNames:
             read = json.loads(text) if text[:1] in ("{", "[") else text
         except (ValueError, RecursionError):
             read = text
-        texts = [_plain(each) for each in _spellings("\n".join(_leaves(read)))]
+        texts = [_plain(spelling) for spelling in _spellings("\n".join(_leaves(read)))]
         if not any(map(self._within.search, texts)):
             return None
         return any(map(self._whole.search, texts))
@@ -145,9 +146,9 @@ def erase_person(
     found = find_person(ledger, person)
     with suppress(RunConflict):  # what is under way is found again below
         ledger.erase(found.runs)
-    erased = [each for each in found.runs if (run := ledger.summary(each)) is not None and run.status == "erased"]
-    forget(erased)  # as long as the names of the runs can be found, for whoever is killed here
-    if named := [each for each in erased if not found.runs[each].keys().isdisjoint(("name", "procedure"))]:
+    erased = [name for name in found.runs if (run := ledger.summary(name)) is not None and run.status == "erased"]
+    forget(erased)  # before the runs are renamed: after a kill in here their names are still found
+    if named := [name for name in erased if not found.runs[name].keys().isdisjoint(("name", "procedure"))]:
         ledger.erase(named, hide=lambda text: person.find(text) is True)
     return find_person(ledger, person)
 
@@ -173,12 +174,12 @@ def _leaves(data: Any) -> Iterator[str]:
     """The texts and numbers of JSON data, names of fields among them."""
     match data:
         case dict():
-            for name, each in data.items():
+            for name, item in data.items():
                 yield name
-                yield from _leaves(each)
+                yield from _leaves(item)
         case list():
-            for each in data:
-                yield from _leaves(each)
+            for item in data:
+                yield from _leaves(item)
         case str():
             yield data
             if len(data) < _LONGEST and _HEX.fullmatch(data):  # how a long number is kept
@@ -193,7 +194,7 @@ def _spellings(text: str) -> Iterator[str]:
     """A text as it stands, and as what it may be escaped as: JSON in a reply, an address of the web, HTML."""
     yield text
     if "\\" in text:
-        yield _ESCAPE.sub(lambda found: chr(int(found[1], 16)) if found[1] else found[2].translate(_BLANKS), text)
+        yield _ESCAPE.sub(lambda match: chr(int(match[1], 16)) if match[1] else match[2].translate(_BLANKS), text)
     if "%" in text:
         yield unquote(text)
     if "&" in text:

@@ -120,6 +120,7 @@ class LedgerDatabase(LedgerStore):
         sql = "select pg_logical_emit_message(true, 'stepguard', ''), count(*) from records"
         with self._using():
             number, digest = self._head or (0, b"")
+            # A server that was lost and came back may lack what it had not written yet.
             kept = self._first(f"{sql} where number = %s and hash = %s", [number, digest]).fetchone()[1]
         if self._head is not None and not kept:
             what = f"the ledger {self.path}: the server was lost, and what was written last with it"
@@ -171,6 +172,7 @@ class LedgerDatabase(LedgerStore):
 
     def free(self, lock: int) -> None:
         """See `LedgerStore.free`: at once, or where this comes in the middle of something, behind it."""
+        # The finalizer of a writer calls this at any moment, in the middle of a statement of this thread, too.
         if lock in self._held and os.getpid() == self._process:
             self._held.discard(lock)
             self._freed.append(lock)
@@ -181,7 +183,8 @@ class LedgerDatabase(LedgerStore):
                     self._busy = 0
 
     def held(self, locks: Iterable[int]) -> set[int]:
-        wanted = {self._key(str(each)) % 2**64: each for each in locks}
+        # Postgres lists a lock of one 64-bit key (objsubid 1) as two unsigned halves.
+        wanted = {self._key(str(lock)) % 2**64: lock for lock in locks}
         if not wanted:
             return set()
         rows = self.read(
@@ -219,6 +222,7 @@ class LedgerDatabase(LedgerStore):
         """Carry out what may be the first statement behind a pause, in which the connection may have been lost."""
         if self._closed:
             raise LedgerError(f"the ledger {self.path} was closed")
+        # Never inside of a transaction, whose first half would be missing on a new connection.
         if self._connection.closed and self._busy == 1:
             self._reconnect()
         try:
@@ -234,7 +238,7 @@ class LedgerDatabase(LedgerStore):
         self._connection = self._connect()
         self._check_schema(make=False)
         self._freed.clear()
-        self._held.intersection_update([each for each in self._held if self._take(each)])
+        self._held.intersection_update([lock for lock in self._held if self._take(lock)])
 
     def _commit(self, transaction: Transaction) -> None:
         try:

@@ -21,7 +21,7 @@ def procedure_source(procedure: Procedure) -> str | None:
 def operation_facts(procedure: Procedure) -> str:
     """What the ledger has to know of the functions and tools of a procedure, as JSON."""
     operations = procedure.all_operations.values()
-    return as_json(sorted([each.name, each.tool, each.approval, each.keyed, each.idempotent] for each in operations))
+    return as_json(sorted([item.name, item.tool, item.approval, item.keyed, item.idempotent] for item in operations))
 
 
 def procedure_digest(procedure: Procedure) -> str:

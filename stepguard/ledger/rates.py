@@ -19,7 +19,7 @@ from stepguard.ledger.ledger import Ledger
 __all__ = ["RatedBackend", "check_rate"]
 
 _LOOK_SECONDS: Final = 1.0
-"""So long is waited at most before it is looked again: others may have given up."""
+"""The longest wait before looking again: others may have given up their turns."""
 
 
 def check_rate(rate: object) -> None:
@@ -35,9 +35,9 @@ def check_rate(rate: object) -> None:
 class RatedBackend(WrappedBackend):
     """A backend that asks another one as often as a rate allows, which all who share the ledger count together.
 
-    For whoever asks a model outside of the runs of a worker, which count theirs by themselves: the judge of a gate, a
-    server of several processes, a tool; or for a fallback or a rung with a rate of its own. Who asks the same endpoint
-    counts for the same turns, whatever rate each has been given.
+    For models that are asked outside of the runs of a worker, which count theirs by themselves: by the judge of a gate,
+    a server of several processes, a tool; or for a fallback or a rung with a rate of its own. All backends of one
+    endpoint share its turns, whatever rate each has been given.
 
     Args:
         backend: the model that is asked, as a guard's own is given.
@@ -89,6 +89,7 @@ class RatedBackend(WrappedBackend):
 
         started = time.monotonic()
         waits = self._waits(request, started)
+        # In a thread, since every look writes to the ledger.
         while (seconds := await asyncio.to_thread(next, waits, None)) is not None:
             await asyncio.sleep(seconds)
         return await ask(self._backend, _within(request, started))

@@ -1,4 +1,4 @@
-"""What a ledger holds of one run, for people to look at: its result, or what happened at a gate."""
+"""Reads one run of a ledger for people to look at: its result, or what happened at a gate."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def read_run(ledger: Ledger, run_id: str, *, procedures: Iterable[Procedure] = (
         kept = load_run(file, rows[0][0])
         if kept.conversation is not None:
             return RunReading(summary, None, None, tuple(kept.changes))
-        known = {procedure_digest(each): each for each in procedures}
+        known = {procedure_digest(given): given for given in procedures}
         procedure = known.get(rows[0][1]) or load_procedure(file, rows[0][1])
     return RunReading(summary, procedure, _result_of(kept, procedure), (), tuple(map(_seconds, kept.times)))
 
@@ -94,17 +94,17 @@ def _result_of(kept: KeptRun, procedure: Procedure) -> Result:
     facts: dict[str, Any] = {
         "attempts": tuple(kept.attempts),
         "usage": kept.usage,
-        "seconds": sum(each.seconds for each in kept.attempts),
+        "seconds": sum(attempt.seconds for attempt in kept.attempts),
     }
     if end is not None:
         facts["status"] = cast("Status", end["status"])
         facts["cost"] = end["cost"]
         if end["problem"] is not None:
             place, reason = end["problem"]
-            again = replay.missing_step or (None if result.problem is None else result.problem.occurrence)
-            facts["problem"] = Problem(
-                again if again is not None and str(again) == str(place) else place, reason
-            )  # with its site
+            # Where the replay stopped at the same place, it knows the site as well, which no record holds.
+            stopped = replay.missing_step or (None if result.problem is None else result.problem.occurrence)
+            where = stopped if stopped is not None and str(stopped) == str(place) else place
+            facts["problem"] = Problem(where, reason)
     elif replay.missing_step is not None and result.problem is not None:
         facts["problem"] = replace(result.problem, occurrence=replay.missing_step)
     return replace(result, **facts)

@@ -1,4 +1,4 @@
-"""Records: what is written of a run, as JSON, and what is read from it again."""
+"""Writes and reads the records of a run, which are JSON."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def step_records(commit: Commit, known: Mapping[str, KeptStep]) -> list[tuple[st
                 "support": record.support,
                 "tries": record.tries,
                 "assistance": record.assistance,
-                "deviations": [[each.kind, each.step, each.reason] for each in record.deviations],
-                "checks": [[each.check, each.outcome, each.strength] for each in record.verdicts],
+                "deviations": [[entry.kind, entry.step, entry.reason] for entry in record.deviations],
+                "checks": [[verdict.check, verdict.outcome, verdict.strength] for verdict in record.verdicts],
                 "step": [step.performer, step.operation or step.formula, step.instruction, str(step.type)],
                 "reads": {name: _short(values[name]) for name in step.reads if name in values},
             }
@@ -97,7 +97,7 @@ def read_step(body: Mapping[str, Any]) -> tuple[str, KeptStep]:
         strength=body["strength"],
         tries=body["tries"],
         assistance=body["assistance"],
-        deviations=tuple(Deviation(*each) for each in body["deviations"]),
+        deviations=tuple(Deviation(*entry) for entry in body["deviations"]),
     )
 
 
@@ -122,11 +122,11 @@ def attempt_record(attempt: Attempt, *, replies: bool) -> str:
     usage = attempt.usage
     body: dict[str, Any] = {
         "number": attempt.number,
-        "steps": [[each.index, each.step, each.path, each.site] for each in attempt.steps],
+        "steps": [[where.index, where.step, where.path, where.site] for where in attempt.steps],
         "rung": attempt.rung,
         "outcome": attempt.outcome,
         "committed": attempt.committed,
-        "deviations": [[each.kind, each.step, each.reason] for each in attempt.deviations],
+        "deviations": [[entry.kind, entry.step, entry.reason] for entry in attempt.deviations],
         "usage": [getattr(usage, name) for name in Usage.__slots__],
         "seconds": round(attempt.seconds, 3),
         "finish_reason": attempt.finish_reason,
@@ -147,8 +147,8 @@ def read_attempt(body: Mapping[str, Any]) -> Attempt:
     return Attempt(
         **{
             **facts,
-            "steps": tuple(Occurrence(*each) for each in body["steps"]),
-            "deviations": tuple(Deviation(*each) for each in body["deviations"]),
+            "steps": tuple(Occurrence(*place) for place in body["steps"]),
+            "deviations": tuple(Deviation(*entry) for entry in body["deviations"]),
             "usage": Usage(*body["usage"]),
             "prompt": None if (sent := body.get("prompt")) is None else tuple(map(tuple, sent)),
         }

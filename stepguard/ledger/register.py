@@ -101,6 +101,7 @@ class RunRegister:
             with self._file.writing() as transaction:  # the sync of the first step, or call of a tool, is one of this
                 created = self._create(transaction, subject, run_id, salt, status, started)
                 transaction.append(created, salt, begin)
+                # Before the transaction ends: a run that others see without a lock is listed as interrupted.
                 self._take(created, run_id)
                 number = created
         except BaseException:
@@ -122,6 +123,7 @@ class RunRegister:
             kept, epoch = load_run(self._file, row.number), row.epoch + 1
             check(kept)
             with self._file.writing() as transaction:
+                # By its epoch as well: on a network file system the locks of other machines may not be seen.
                 sql = "update runs set epoch = ?, status = ?, updated = ? where number = ? and epoch = ?"
                 if not transaction.execute(sql, epoch, status, time.time(), row.number, row.epoch).rowcount:
                     what = f"another process has just gone on with {self._named(row.name)}"
@@ -194,16 +196,16 @@ class RunRegister:
             row.number,
         )
         title, source, operations = rows[0] if rows else ("", None, "[]")
-        known = {self.subject(each).digest: each for each in procedures}
+        known = {self.subject(given).digest: given for given in procedures}
         if row.procedure in known:
             return known[row.procedure]
         if source is not None and operations == "[]":
             with suppress(ProcedureError):  # what the text does not hold, such as a check of one's own
                 return read_procedure(source, operations)
-        for each in known.values():
-            if each.name == title:
-                self.check_procedure(each, row)
-                return each
+        for candidate in known.values():
+            if candidate.name == title:
+                self.check_procedure(candidate, row)
+                return candidate
         what = f"the procedure {title!r} of the run {row.name!r} has functions, tools or checks that are not known here"
         raise ConfigError(f"{what}: give it to the worker", option="procedures")
 

@@ -1,4 +1,4 @@
-"""Carrying out a run again on what a ledger holds, without a model: nobody is asked and nothing is called."""
+"""Carries a run out again on what a ledger holds, without a model: nobody is asked and nothing is called."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the bodies of records look like: one that was altered is named, before anything is made of it."""
+"""Checks what the bodies of records look like: one that was altered is named before it is used."""
 
 from __future__ import annotations
 
@@ -124,23 +124,24 @@ def _fault(data: Any, shape: Any, where: str = "the body") -> str | None:
         case dict():
             if not isinstance(data, dict):
                 return where
-            for name, each in shape.items():
-                if name not in data and isinstance(each, _Maybe | _Sometimes):
+            for name, part in shape.items():
+                if name not in data and isinstance(part, _Maybe | _Sometimes):
                     continue
-                if name not in data or (wrong := _fault(data[name], each, name)) is not None:
+                if name not in data or (wrong := _fault(data[name], part, name)) is not None:
                     return name if name not in data else wrong
             return None
         case list():
             if not isinstance(data, list):
                 return where
-            return next((where for part in data if _fault(part, shape[0], where) is not None), None)
+            return next((where for item in data if _fault(item, shape[0], where) is not None), None)
         case tuple():
             if not isinstance(data, list) or len(data) != len(shape):
                 return where
             pairs = zip(data, shape, strict=True)
-            return next((where for part, each in pairs if _fault(part, each, where) is not None), None)
+            return next((where for item, part in pairs if _fault(item, part, where) is not None), None)
         case frozenset():
             return None if isinstance(data, str) and data in shape else where
     if shape is float:
         return None if type(data) in (int, float) else where
+    # By the very type: True is no number here.
     return None if shape is object or type(data) is shape else where

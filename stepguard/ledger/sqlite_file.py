@@ -20,7 +20,7 @@ from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, Transaction
 
 _APPLICATION: Final = 0x5374_4C67
 _LONG: Final = 16 * 2**20
-"""Bytes of a log that is brought into the file."""
+"""A log of more bytes than this is brought into the file."""
 _FIRST_PAUSE: Final = 0.0001
 _LONGEST_PAUSE: Final = 0.005
 _sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
@@ -102,6 +102,7 @@ class LedgerFile(LedgerStore):
         except OSError as error:  # SQLite itself has opened it to be read, and would say so at the first record
             raise LedgerError(f"the ledger {self.path}: {_REMEDIES['SQLITE_READONLY']} ({error.strerror})") from error
         self._closing.insert(0, weakref.finalize(self, os.close, self._log))
+        # `sync` and `_shorten_log` do what SQLite would do itself while it holds the file.
         for setting in ("synchronous = normal", "wal_autocheckpoint = 0", f"journal_size_limit = {_LONG}"):
             self._connection.execute(f"pragma {setting}")
 
@@ -263,11 +264,12 @@ class LedgerFile(LedgerStore):
         if not self._lock_path.exists():  # none are held of a copy
             return set()
         try:
-            return {each for each in locks if self._locks.is_held(each)}
+            return {lock for lock in locks if self._locks.is_held(lock)}
         except OSError as error:
             raise LedgerError(f"the locks of the ledger {self.path} cannot be seen: {error}") from None
 
     def close(self) -> None:
+        # A sync under way still needs the log.
         with self._lock, self._syncing.lock:
             self._closed = True
             for close in self._closing:
@@ -293,18 +295,19 @@ def _check_path(path: str) -> None:
 
 def _identity(paths: Iterable[str]) -> tuple[tuple[int, int] | None, ...]:
     """Which files paths name, None for each that is not there."""
-    found: list[tuple[int, int] | None] = []
+    identities: list[tuple[int, int] | None] = []
     for path in paths:
         try:
             facts = os.stat(path)
         except OSError:
-            found.append(None)
+            identities.append(None)
         else:
-            found.append((facts.st_dev, facts.st_ino))
-    return tuple(found)
+            identities.append((facts.st_dev, facts.st_ino))
+    return tuple(identities)
 
 
 def _connect(address: str, *, uri: bool = False) -> sqlite3.Connection:
+    # `LedgerStore._using` lets one thread in at a time.
     connection = sqlite3.connect(address, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, uri=uri)
     try:
         connection.execute("pragma secure_delete = on")  # what is erased is overwritten

@@ -1,4 +1,4 @@
-"""What a ledger is kept in: records that are only ever added, each chained to the one before it by a hash.
+"""Stores a ledger: records that are only ever added, each chained to the one before it by a hash.
 
 A record is of a run and of a kind, and its body is JSON. Its digest is that of its body behind the salt of its run; its
 hash is that of the record before it, of its own number, run and kind, and of its digest. What is erased leaves its
@@ -63,6 +63,7 @@ def digest_of(salt: bytes, body: str) -> bytes:
 
 def chain_hash(before: bytes, number: int, run: int, kind: str, digest: bytes) -> bytes:
     """The hash of a record behind the one with the hash `before`."""
+    # All parts but the last have a fixed length, so that no two records are the same bytes.
     return sha256(before + struct.pack(">qq", number, run) + digest + kind.encode()).digest()
 
 
@@ -131,7 +132,7 @@ class SharedSync:
         self._written = self._synced = 0
 
     def note(self) -> None:
-        """Something was written; nobody else says so meanwhile."""
+        """Note that something was written; one thread calls this at a time."""
         self._written += 1
 
     def wait(self, sync: Callable[[], None]) -> None:
@@ -139,6 +140,7 @@ class SharedSync:
         wanted = self._written
         with self.lock:
             if self._synced < wanted:  # not by the one that was waited for
+                # Read before the sync, which may miss what is written meanwhile.
                 written = self._written
                 sync()
                 self._synced = written
@@ -176,32 +178,32 @@ class SharedWrites:
 
     def _write_all(self, own: _Write, writing: Callable[[], AbstractContextManager[Transaction]]) -> None:
         waiting = [self._waiting.popleft() for _ in range(len(self._waiting))]
-        writes = [each for each in waiting if not each.done]
+        writes = [write for write in waiting if not write.done]
         if own not in writes:  # it was in a transaction that was rolled back
             writes.insert(0, own)
-        told = writes
+        to_blame = writes
         unsure = LedgerError("nobody can say what was written when it was interrupted: run again with the same run_id")
         try:
             with writing() as transaction:
-                for each in writes:
-                    told, each.error = [each], None
+                for write in writes:
+                    to_blame, write.error = [write], None
                     try:
-                        each.change(transaction)
+                        write.change(transaction)
                     except LedgerError as error:
-                        each.error = error
-                told = writes
-                for each in writes:
-                    each.error = each.error or unsure  # as long as this is not committed
-                    each.done = True
+                        write.error = error
+                to_blame = writes  # what the commit raises is the fault of none alone
+                for write in writes:
+                    write.error = write.error or unsure  # as long as this is not committed
+                    write.done = True
         except Exception as error:  # noqa: BLE001 - raised by `write`
             failure = LedgerError(str(error) or type(error).__name__)
             failure.__cause__ = error
-            for each in told:
-                each.error = error if each is own or len(told) == 1 else failure
-                each.done = True
-        for each in writes:
-            if each.error is unsure:
-                each.error = None
+            for write in to_blame:
+                write.error = error if write is own or len(to_blame) == 1 else failure
+                write.done = True
+        for write in writes:
+            if write.error is unsure:
+                write.error = None
 
 
 @dataclass(slots=True, eq=False)

@@ -17,7 +17,7 @@ KeptStatus = Status | Literal["queued", "running", "interrupted", "answered", "o
 """That of the result; ``queued`` where another process is to drive it, ``running`` while one does, ``interrupted``
 where one was killed, ``answered`` where it waited and can go on, ``open`` for the conversation of a gate that nobody
 drives, ``erased``."""
-KEPT_STATUSES: Final[tuple[str, ...]] = tuple(each for part in get_args(KeptStatus) for each in get_args(part))
+KEPT_STATUSES: Final[tuple[str, ...]] = tuple(status for part in get_args(KeptStatus) for status in get_args(part))
 """Every `KeptStatus`."""
 
 
@@ -79,6 +79,6 @@ def read_standings(file: LedgerStore, statuses: Mapping[int, KeptStatus]) -> dic
     driven = [number for number, status in statuses.items() if status in ("running", "open")]
     with suppress(LedgerError):  # nobody may write here
         held = file.held(driven)
-        unheld: dict[int, KeptStatus] = {each: "interrupted" for each in driven if statuses[each] == "running"}
+        unheld: dict[int, KeptStatus] = {run: "interrupted" for run in driven if statuses[run] == "running"}
         return {**statuses, **unheld, **dict.fromkeys(held, "running")}
     return dict(statuses)

@@ -1,4 +1,4 @@
-"""Verifying a ledger without a model: whether its records are what was written, and whether they are right.
+"""Verifies a ledger without a model: whether its records are what was written, and whether they are right.
 
 First the chain: every body has its digest, every hash follows from the one before it, and an exported head is in it.
 Then each run: its procedure is carried out again, from its inputs, on what the ledger holds. Every claim is judged,
@@ -58,7 +58,7 @@ class LedgerFault:
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What verifying a ledger has come to.
+    """The outcome of verifying a ledger.
 
     Attributes:
         records: how many records there are.
@@ -99,8 +99,8 @@ def verify_ledger(
     """
     wanted = None if head is None else _read_head(head)
     with closing(ledger.file.reader()) as file, file.snapshot():
-        known = {procedure_digest(each): each for each in procedures}
-        return _verify(file, wanted, known, {each.digest: each for each in policies})
+        known = {procedure_digest(procedure): procedure for procedure in procedures}
+        return _verify(file, wanted, known, {policy.digest: policy for policy in policies})
 
 
 def _verify(
@@ -165,6 +165,7 @@ def _read_head(head: str) -> tuple[int, bytes]:
 
 def _records(file: LedgerStore) -> Iterator[tuple[Any, ...]]:
     """Every record with the name, the salt and the procedure of its run, a page at a time."""
+    # Below every number, one that was altered to be negative included. The join keeps records whose run is gone.
     after = -(2**62)
     sql = (
         "select records.number, run, kind, body, digest, hash, name, salt, procedure from records left join runs"

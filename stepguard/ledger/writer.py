@@ -1,4 +1,4 @@
-"""Who writes one run into a ledger, as the only one."""
+"""Writes one run into a ledger, as its only writer."""
 
 from __future__ import annotations
 
@@ -56,6 +56,7 @@ class RunWriter:
         """
 
         def change(transaction: Transaction) -> None:
+            # A change is carried out again after a rollback (`SharedWrites`): the last one may follow itself.
             if not self._open or self._last not in (None, change):
                 raise LedgerError(f"the run {self.name!r} has ended: nothing more is written to {self._file.path}")
             changes = {**listed, "updated = ?": time.time()}
@@ -72,7 +73,7 @@ class RunWriter:
             self.settle()
 
     def settle(self) -> None:
-        """Have what was written survive a loss of power, where anything is to. Raises LedgerError: it may not."""
+        """Make what was written survive a loss of power, where anything is to. Raises LedgerError: it may not."""
         if self._full_sync:
             self._file.sync()
 
@@ -92,6 +93,6 @@ class RunWriter:
             raise
 
     def give_up(self) -> None:
-        """Somebody else may write the run from here on."""
+        """Let others write the run from here on."""
         self._open, self._last = False, None
         self._freeing()
