@@ -18,12 +18,13 @@ from stepguard.results.records import Assistance, AttemptOutcome, Occurrence, St
 
 def _as_json(value: object) -> object:
     if isinstance(value, Record):
-        return {key: _as_json(each) for key, each in value.items()}
+        return {key: _as_json(item) for key, item in value.items()}
     if isinstance(value, tuple):
-        return [_as_json(each) for each in value]
+        return [_as_json(item) for item in value]
     # What JSON itself has is one already: a result may be read back.
     if value is None or isinstance(value, bool | str | float | list | dict):
         return value
+    # Readers that take numbers for floats would round what is larger.
     return value if type(value) is int and abs(value) < INEXACT_IN_JSON else show_value(value)  # type: ignore[arg-type]
 
 

@@ -1,1 +1,1 @@
-"""What a host is told of runs: hooks, events for logs, spans of OpenTelemetry."""
+"""How a host watches runs: hooks, events for logs, spans of OpenTelemetry."""

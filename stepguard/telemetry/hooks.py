@@ -1,4 +1,4 @@
-"""Hooks: what a host is told of a run while it goes on, whatever it wants to do with it.
+"""Hooks: let a host watch a run while it goes on, and do what it wants with that.
 
 ::
 
@@ -8,8 +8,8 @@
 
     Guard(backend, observer=[Watch(), lambda action, event: ...])
 
-Hooks are called by `Guard.run`, `Guard.arun`, `Guard.drive` and `Guard.adrive`, in the thread or task that carries the
-run on. One object may be given to many guards and see many runs at the same time: `run.id` tells them apart. What a
+Hooks are called by `Guard.run`, `Guard.arun`, `Guard.drive` and `Guard.adrive`, in the thread or task that drives
+the run. One object may be given to many guards and see many runs at the same time: `run.id` tells them apart. What a
 hook raises is logged and changes nothing; an exception that is no `Exception`, such as KeyboardInterrupt, ends the run.
 They see everything, contents included. What they hand to a model may tell it what a checker knows.
 """
@@ -38,7 +38,7 @@ class Hooks:
     """
 
     def started(self, run: Run, /) -> None:
-        """A guard begins to carry a run on."""
+        """A guard begins to drive a run."""
 
     def performing(self, run: Run, action: Action, /) -> AbstractContextManager[object] | None:
         """An action is about to be performed; None, or a context manager to perform it in.
@@ -55,7 +55,7 @@ class Hooks:
         """A model call is done with: what came of it is known, its verdicts included.
 
         It follows the `performed` of the action that closed it. Where the guard's `history` is limited and more calls
-        than it holds end at once, as by a cancellation, only the last of them are told.
+        than it holds end at once, as by a cancellation, only the last of them are reported.
         """
 
     def done(self, run: Run, result: Result, /) -> None:

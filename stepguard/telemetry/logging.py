@@ -49,7 +49,7 @@ _LOG.addHandler(logging.NullHandler())
 
 
 class Telemetry:
-    """What one run tells the outside. What a log handler or an observer raises is logged and does not stop the run."""
+    """Reports one run to logs and observers. What those raise is logged and does not stop the run."""
 
     def __init__(self, run: Run, observers: Sequence[Observer] = ()) -> None:
         self._run: Final = run
@@ -60,7 +60,7 @@ class Telemetry:
         self._last_attempt: int | None = None
 
     def started(self) -> None:
-        """The run is carried on from here."""
+        """Report that the run is driven from here."""
         if self._hooks:
             earlier = self._run.attempts(after=0)[-1:]  # of a run that was begun elsewhere
             self._last_attempt = earlier[0].number if earlier else 0
@@ -72,7 +72,7 @@ class Telemetry:
         return _Contexts(self._hooks, self._run, action, self._about) if self._hooks else _NO_CONTEXT
 
     def performed(self, action: Action, event: Event) -> None:
-        """An action was performed."""
+        """Report an action that was performed, and the calls that it ended."""
         call_safely(self._log_performed, action, event, about=self._about)
         for observer in self._observers:
             if isinstance(observer, Hooks):
@@ -82,16 +82,16 @@ class Telemetry:
         self._notify_attempts()
 
     def done(self, result: Result) -> None:
-        """The run has ended."""
+        """Report the end of the run."""
         call_safely(self._log_done, result, about=self._about)
         self._notify_done(result)
 
     def unclosed(self, error: Exception) -> None:
-        """The session of the backend could not be closed."""
+        """Log that the session of the backend could not be closed."""
         log_fault(f"the session of the backend could not be closed after {self._about}", error)
 
     def detached(self) -> None:
-        """The run has not ended, and is not carried on here."""
+        """Report that the run has not ended, and is no longer driven here."""
         self._notify_done(self._run.result())
 
     def _notify_attempts(self) -> None:
@@ -240,4 +240,5 @@ class _KeyValues:
 
     def _write(self, level: int, event: str, facts: dict[str, object]) -> None:
         pairs = {"event": event, **self._bound, **facts}
+        # The line is attributed to the caller of `info` or `warning`.
         self._logger.log(level, "%s", " ".join(f"{name}={value!r}" for name, value in pairs.items()), stacklevel=3)

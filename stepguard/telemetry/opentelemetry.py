@@ -12,7 +12,7 @@
 
 Nothing has to be turned on: where the application has set up a tracer provider, as with structlog, every run of every
 guard is traced, those of `stepguard.wrap` and ``stepguard serve`` included. Where it has not, nothing is imported and
-nothing is done; a provider that samples a run out has its calls sampled out as well. To choose what is told, hand
+nothing is done; a provider that samples a run out has its calls sampled out as well. To choose what is shown, hand
 `OpenTelemetry` to a guard, which then replaces the one that comes by itself: ``observer=OpenTelemetry(content=True)``.
 A guard is left out with ``tracer_provider=opentelemetry.trace.NoOpTracerProvider()``, and everything of stepguard by a
 sampler or a view of your own on the tracer `stepguard`.
@@ -57,14 +57,14 @@ stepguard.step.id, .index                which step; left out where the reply as
 stepguard.step.strength, .tries          of a step that was committed
 =======================================  ===========================================================================
 
-Attempts, and verdicts on steps that code performs, beyond the limits are counted and not told, so that a run of a
+Attempts, and verdicts on steps that code performs, beyond the limits are counted and not shown, so that a run of a
 million steps does not make a trace of a million parts. The span of a run that abstained, was exhausted or failed has
 the status ERROR; a completed one has none, verified or not.
 
-With ``content=True`` the following is told as well, each cut to a length: ``stepguard.inputs``, ``stepguard.answer``
+With ``content=True`` the following is shown as well, each cut to a length: ``stepguard.inputs``, ``stepguard.answer``
 and ``stepguard.problem.reason`` of a run, ``stepguard.prompt``, ``stepguard.reply`` and ``stepguard.error`` of an
 attempt, ``stepguard.step.value`` and ``gen_ai.evaluation.explanation`` of a verdict, and the ids of steps that stood in
-a prompt, which are told by their index alone otherwise. Reasons may name the right value: who shows traces to a model
+a prompt, which are shown by their index alone otherwise. Reasons may name the right value: who shows traces to a model
 leaves content off.
 
 The names of the ``gen_ai`` conventions are those of their development in 2026 and may change there. Verdicts are span
@@ -113,7 +113,7 @@ class OpenTelemetry(Hooks):
     One may be shared by many guards, threads and event loops.
 
     Args:
-        content: whether prompts, replies, values, inputs and reasons are told.
+        content: whether prompts, replies, values, inputs and reasons are shown.
         longest: how many characters of each of those; the rest is cut.
         events: how many events one span may have; None for no limit.
         attempts: how many attempts of one run have a span; None for no limit.
@@ -184,7 +184,7 @@ class OpenTelemetry(Hooks):
         return self._trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
 
     def performed(self, run: Run, action: Action, event: Event, /) -> None:
-        """Tell the verdicts on what was committed, and of what kind an error was."""
+        """Add the verdicts on what was committed; remember the class of an error."""
         going = self._runs.get(run.id)
         if going is None or not going.span.span.is_recording():
             return
