@@ -1,4 +1,4 @@
-"""Streamed messages of Anthropic's: their events as the pieces of a chat completion."""
+"""Turns the events of Anthropic's streamed messages into the pieces of a chat completion."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ def paid_without_reply(request: Request, error: Exception | None = None) -> Usag
         request: what was asked.
         error: why there is no reply; None where the call was cancelled.
     """
-    if isinstance(error, CircuitOpen):
+    if isinstance(error, CircuitOpen):  # nothing was sent
         return Usage()
     usage = error.usage if isinstance(error, BackendError) else None
     if usage is not None and _counts(usage):

@@ -51,6 +51,8 @@ def read_completion(
         )
         failed = plain_reason(_text(finish)) in FAILED
         if error is not None or failed or message is None or isinstance(message, str | list):
+            # An error in the place of an answer costs no tokens, unless some are counted or a part of a reply came with
+            # it.
             paid = any(written) or error is None or _says_something(field(raw, "usage"))
             usage = usage if paid else Usage(calls=1)
             raise body_error(error, raw, say, finish=_text(finish) if failed else None)
@@ -88,6 +90,7 @@ def first_choice(raw: object) -> object:
     choices = field(raw, "choices")
     listed = choices if isinstance(choices, Sequence) and not isinstance(choices, str) else ()
     first = next((choice for choice in listed if field(choice, "index") in (None, 0, "0", "")), None)
+    # An only choice that is numbered in another way is still the answer, where it is a whole message.
     return first if first is not None or len(listed) != 1 or field(listed[0], "message") is None else listed[0]
 
 
@@ -205,6 +208,7 @@ def counted_tokens(raw: object, choice: object, estimate: Usage) -> Usage:
     if hidden and total == read + written + hidden:  # some count what was thought apart
         written += hidden
     return Usage(
+        # Of SDKs that repeat requests by themselves; see `reply_forms`.
         calls=max(1, token_count(field(raw, "attempts"))),
         input_tokens=read,
         output_tokens=written,

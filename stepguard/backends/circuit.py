@@ -127,7 +127,7 @@ class CircuitBreaker(WrappedBackend):
             yield usages
         except BackendError as error:
             usages.append(paid_without_reply(request, error))
-            if not isinstance(error, RateLimited) and error.status not in _REFUSED:  # who says so lives
+            if not isinstance(error, RateLimited) and error.status not in _REFUSED:  # an endpoint that says so is alive
                 with self._lock:
                     self._failed, self._opened, self._last = self._failed + 1, time.monotonic(), str(error)
             raise

@@ -1,4 +1,4 @@
-"""Streamed chat completions: put together, and stopped where a step is wrong.
+"""Puts streamed chat completions together, and stops them where a step is wrong.
 
 What comes of a stream is a body as the endpoint would have sent it in one piece, so that it is read in the same way by
 `stepguard.backends.chat_completions`.
@@ -26,8 +26,8 @@ _STAYS: Final = CUT | FILTERED | FAILED
 """A reason that no later piece, such as that of the counts, makes a good one."""
 _END_MARK: Final = "[DONE]"
 _LONGEST_WATCHED: Final = 100_000
-"""Characters of a reply after which it is no longer asked whether it may be stopped: each time all of it is put
-together."""
+"""A longer reply, in characters, is no longer offered to `stop`: all of it is joined each time, which takes quadratic
+time."""
 
 
 class CompletionStream:
@@ -107,7 +107,7 @@ class CompletionStream:
         return any(self._take_event(event) for event in parts.feed(part, last=last)) or self.given_up
 
     def _end(self, parts: BodyParts, response: Any) -> object:
-        """The body has ended, as far as its framing says well."""
+        """Take in the end of the body, and whether its framing vouches for that end."""
         headers = response.headers
         self._framed = "chunked" in headers.get("transfer-encoding", "").lower() or "content-length" in headers
         self._feed(parts, b"", last=True)
@@ -202,6 +202,7 @@ class CompletionStream:
         calls = [*self._tools.values(), *([self._older_call] if self._older_call["arguments"] else [])]
         if calls:
             arguments = _joined(calls[0])["arguments"]
+            # Of several calls, or of text beside one, nobody can say yet which is the answer.
             alone = len(calls) == 1 and not self._texts["content"]
             return alone and isinstance(arguments, str) and self._stop(arguments)
         return self._stop("".join(self._texts["content"]))
@@ -219,8 +220,8 @@ class CompletionStream:
         message = {name: "".join(parts) or None for name, parts in self._texts.items()}
         calls = [{"function": _joined(self._tools[index])} for index in sorted(self._tools)]
         whole = {**message, "tool_calls": calls, "function_call": _joined(self._older_call)}
-        said = whole if self._spoken else None  # of a server that speaks another protocol nothing is known
-        choice = {"finish_reason": self._finish, "message": said, **(self._whole or {})}
+        reply = whole if self._spoken else None  # of a server that speaks another protocol nothing is known
+        choice = {"finish_reason": self._finish, "message": reply, **(self._whole or {})}
         return {**self._served, "choices": [choice], "usage": self._usage or self._estimate(), "error": self._error}
 
     def usage(self) -> Usage:

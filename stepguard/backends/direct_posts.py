@@ -21,8 +21,8 @@ _PLACES: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def direct_sender(client: Any, api: str) -> Callable[..., Any] | None:
-    """What posts the parameters of a request, once, awaited where the client is; gives the bytes of the body, or of a
-    request for a stream the SDK's own stream, which is not read yet.
+    """A function that posts the parameters of a request, once; an async client's is awaited. It returns the bytes of
+    the body, or, where a stream was asked for, the SDK's own stream, not read yet.
 
     None where the client is another one than the SDK's, or where one of its methods was replaced, as tracing tools do:
     they are to see the request.

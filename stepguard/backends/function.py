@@ -44,12 +44,12 @@ class FunctionBackend:
         if not self.is_async:
             return await awithin(None, lambda: self.complete(request), name="stepguard-function")
         try:
-            found = await cast(Awaitable[object], self._function(request.chat()))
+            given = await cast(Awaitable[object], self._function(request.chat()))
         except StepguardError:
             raise
         except Exception as error:
             raise self._failed(error) from error
-        return self._completion(request, found)
+        return self._completion(request, given)
 
     def _guarded(self, request: Request) -> object:
         try:
@@ -62,9 +62,9 @@ class FunctionBackend:
     def _failed(self, error: Exception) -> BackendError:
         return BackendError(f"{self.name} raised {error_text(error)}", retryable=False)
 
-    def _completion(self, request: Request, found: object) -> Completion:
-        if isinstance(found, Completion):
-            return found
-        if isinstance(found, str) or found is None:
-            return Completion(found, usage=request.estimate(len(found or "")))
-        raise BackendError(f"{self.name} returned {type(found).__name__}, not text", retryable=False)
+    def _completion(self, request: Request, given: object) -> Completion:
+        if isinstance(given, Completion):
+            return given
+        if isinstance(given, str) or given is None:
+            return Completion(given, usage=request.estimate(len(given or "")))
+        raise BackendError(f"{self.name} returned {type(given).__name__}, not text", retryable=False)

@@ -118,6 +118,7 @@ class InstructorBackend(SdkBackend):
             limiter=limiter,
             key=api_key,
         )
+        # Other models on Bedrock know no marks of a cache.
         kept_there = kind != "bedrock" or any(name in model.lower() for name in ("anthropic", "claude", "nova"))
         self._wire: Final = wire
         self._kind: Final = kind
@@ -166,6 +167,7 @@ class InstructorBackend(SdkBackend):
         inner, wire = field(client, "client"), self._wire
         send = xai_sender(inner, is_async_client(client)) if self._kind == "xai" else method_of(client)
         ask = caller(client, send, lambda shaped: wire.schema_mode if shaped else wire.mode)
+        # Clients of these are made for one model, and take no other.
         named = {} if self._kind in ("vertexai", "gemini") else {"model": self.name}
         return inner, lambda **given: ask(**taken_by(send, given), **named)
 

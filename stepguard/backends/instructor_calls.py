@@ -74,16 +74,17 @@ def caller(client: Any, send: Callable[..., Any], mode: Callable[[bool], str | N
         try:
             create(**arguments)
         except _Shortcut as left:
-            found = left
-        return _reply(found)
+            shortcut = left
+        # Outside of the block, where instructor's own frames do not become the context of an error.
+        return _reply(shortcut)
 
     async def aask(**given: Any) -> object:
         create, arguments = patched(asend_once, given)
         try:
             await create(**arguments)
         except _Shortcut as left:
-            found = left
-        return _reply(found)
+            shortcut = left
+        return _reply(shortcut)
 
     return aask if is_async_client(client) else ask
 
@@ -120,7 +121,7 @@ def model_of(client: object) -> str | None:
         field(client, "client", "_model_name"),
         field(client, "client", "model_name"),
     )
-    return next((each for each in candidates if isinstance(each, str) and each), None)
+    return next((model for model in candidates if isinstance(model, str) and model), None)
 
 
 def method_of(client: Any) -> Callable[..., Any]:
@@ -129,16 +130,16 @@ def method_of(client: Any) -> Callable[..., Any]:
     Raises ConfigError: it has patched none.
     """
     if client.provider.value == "bedrock":
-        found: Any = client.client.converse
+        method: Any = client.client.converse
     else:
-        found = getattr(client.create_fn, "__wrapped__", None)
-    if not callable(found):
+        method = getattr(client.create_fn, "__wrapped__", None)
+    if not callable(method):
         raise ConfigError(
             f"{type(client).__name__} holds no method of an SDK: make it by one of instructor.from_...", option="client"
         )
-    if str(getattr(found, "__module__", "")).partition(".")[0] == "litellm":
-        return partial(found, max_retries=0, num_retries=0, drop_params=True)
-    return _without_retries(found)
+    if str(getattr(method, "__module__", "")).partition(".")[0] == "litellm":
+        return partial(method, max_retries=0, num_retries=0, drop_params=True)
+    return _without_retries(method)
 
 
 def _without_retries(method: Callable[..., Any]) -> Callable[..., Any]:
@@ -147,5 +148,5 @@ def _without_retries(method: Callable[..., Any]) -> Callable[..., Any]:
     inner: Any = getattr(owner, "_client", None)
     if not hasattr(type(inner), "with_options") or getattr(inner, "max_retries", 0) == 0:
         return method
-    found: Callable[..., Any] = getattr(type(owner)(inner.with_options(max_retries=0)), method.__name__)
-    return found
+    quiet: Callable[..., Any] = getattr(type(owner)(inner.with_options(max_retries=0)), method.__name__)
+    return quiet

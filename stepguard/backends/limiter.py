@@ -1,4 +1,4 @@
-"""How many requests may be on their way to an endpoint, and how fast they may follow, for all runs of a process.
+"""Limits how many requests are on their way to an endpoint, and how fast they follow, over all runs of a process.
 
 The number at once starts low and doubles with every round that comes through, until the endpoint asks to slow down for
 the first time; from then on a rate limit halves it. It goes back quickly to just below what was on its way when the
@@ -38,17 +38,17 @@ _LONGEST_PAUSE: Final = 60.0
 
 @dataclass(slots=True, eq=False)
 class _Waiter:
-    """Somebody who wants a turn.
+    """A request that wants a turn.
 
     Attributes:
-        wake: called when it is theirs, from any thread.
-        run: the run that they ask for; by default one of their own.
-        granted: whether it is.
-        prompt: whether they did not have to wait.
-        sent: when they sent what they had to send.
-        beside: how many were on their way then, this one included.
+        wake: called when its turn has come, from any thread.
         tokens: what it is thought to cost.
         paced: whether it may be sent as far as the pace goes.
+        granted: whether it has its turn.
+        prompt: whether it did not have to wait.
+        sent: when it was sent.
+        beside: how many were on their way then, this one included.
+        run: the run that it is of; by default one of its own.
     """
 
     wake: Callable[[], None]
@@ -62,7 +62,7 @@ class _Waiter:
 
 
 class _Turns:
-    """Those who want a turn, in the order in which they get one: of each run the next, run by run."""
+    """The requests that wait, in the order of their turns: the next one of each run, run by run."""
 
     def __init__(self) -> None:
         self._runs: Final[OrderedDict[object, OrderedDict[_Waiter, None]]] = OrderedDict()
@@ -167,6 +167,7 @@ class EndpointLimiter:
             with self._lock:
                 spent = usage.input_tokens + usage.output_tokens
                 self._tokens.spend(spent - estimated, time.monotonic())
+                # A running average, over about the last eight replies.
                 self._reply_tokens += (usage.output_tokens - self._reply_tokens) / 8
 
     @contextmanager
@@ -237,18 +238,19 @@ class EndpointLimiter:
             self._leave(waiter)
 
     def _enter(self, waiter: _Waiter) -> bool:
-        """Whether it is somebody's turn at once; otherwise they are woken when it is."""
+        """Queue a request; whether it has its turn at once. Otherwise it is woken when it has."""
         with self._lock:
             self._queue.add(waiter)
             woken = self._grant()
             waiter.prompt = waiter.granted
-        for each in woken:
-            if each is not waiter:
-                each.wake()
+        # Outside of the lock, which what is woken may want itself.
+        for other in woken:
+            if other is not waiter:
+                other.wake()
         return waiter.prompt
 
     def _leave(self, waiter: _Waiter) -> None:
-        """Somebody is done, or waits no more: those who are next get their turns."""
+        """Let go of a request that is done, or waits no more: the next ones get their turns."""
         with self._lock:
             self._queue.discard(waiter)
             if waiter.granted:
@@ -258,11 +260,11 @@ class EndpointLimiter:
             if self._pacing is waiter:
                 self._pacing = None
             woken = self._grant()
-        for each in woken:
-            each.wake()
+        for other in woken:
+            other.wake()
 
     def _grant(self) -> list[_Waiter]:
-        """Give turns to those who are next; of those that the pace holds up only one at a time, who waits for it."""
+        """Give turns to the next requests; of those that the pace holds up, only one at a time waits for it."""
         woken: list[_Waiter] = []
         while self._queue and self._active < self.limit and self._pacing is None:
             following = self._queue.pop()
@@ -297,7 +299,7 @@ class EndpointLimiter:
         return seconds
 
     def _pause(self, waiter: _Waiter, until: float | None) -> float:
-        """Seconds that one who has their turn waits yet; with none the request is on its way."""
+        """Seconds that a request with its turn has yet to wait; with 0 it is on its way."""
         if waiter.paced:
             return 0.0
         with self._lock:
@@ -307,8 +309,8 @@ class EndpointLimiter:
             if waiter.paced:
                 self._pacing = None
                 woken = self._grant()
-        for each in woken:
-            each.wake()
+        for other in woken:
+            other.wake()
         if seconds and until is not None and seconds > until - now:
             error = RateLimited(
                 "the endpoint has asked for a pause that is longer than the time left", retry_after=seconds
@@ -318,7 +320,7 @@ class EndpointLimiter:
         return seconds
 
     def _speed_up(self, *, crowded: bool) -> None:
-        """A request came through; only where the limit was in use that says something about it."""
+        """Count a request that came through; it says something about the limit only where that was in use."""
         with self._lock:
             self._pace.accepted()
             if not crowded:
@@ -329,6 +331,7 @@ class EndpointLimiter:
             self._limit = min(float(self._most), self._limit + growth)
 
     def _slow_down(self, waiter: _Waiter, error: RateLimited) -> None:
+        # The limiter refused it itself, in `_pause`: the endpoint has said nothing new.
         if waiter.sent is None:
             return
         with self._lock:
@@ -388,7 +391,7 @@ class LimiterRegistry:
             limiter = self._limiters.pop((endpoint, key), None) or self._new()
             self._limiters[endpoint, key] = limiter
             if len(self._limiters) > self._most:
-                idle = next((name for name, each in self._limiters.items() if not each.active), None)
+                idle = next((name for name, known in self._limiters.items() if not known.active), None)
                 if idle is not None:
                     del self._limiters[idle]
             return limiter

@@ -205,6 +205,7 @@ def _start(file: Path, threads: int | None, context: int, parallel: int) -> Any:
     params.model.path = str(file)
     params.verbosity = _SILENT  # its log would go to stdout and stderr
     params.n_parallel = parallel
+    # llama.cpp shares its context out among the parallel requests.
     params.n_ctx = context * parallel
     if threads is not None:
         params.cpuparams.n_threads = threads

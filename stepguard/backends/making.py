@@ -45,6 +45,7 @@ def as_backend(given: object, *, model: str | None = None) -> Backend:
     Raises:
         ConfigError: nothing of this kind can be asked, or `model` is missing or has no use.
     """
+    # First, since a client that instructor has wrapped looks like one of OpenAI's, too.
     if any(cls.__module__.partition(".")[0] == "instructor" for cls in type(given).__mro__):
         from stepguard.backends.instructor import wrapped_backend
 

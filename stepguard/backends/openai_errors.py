@@ -1,4 +1,4 @@
-"""What the client of an SDK raises, or sends in the place of an answer, as stepguard's own errors without any secret.
+"""Turns what an SDK's client raises, or gives in the place of an answer, into our own errors, without any secret.
 
 Nothing here imports an SDK: fields are read where they are there, and exceptions are told by name and status; see
 `stepguard.backends.sdk_errors`.
@@ -111,7 +111,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
             for name, value in field(holder, *path).items():
                 if _SECRET_HEADER.search(name) and isinstance(value, str):
                     held += (value, value.rpartition(" ")[2])
-    return tuple(dict.fromkeys(each for each in held if isinstance(each, str) and len(each) >= _SHORTEST_SECRET))
+    return tuple(dict.fromkeys(text for text in held if isinstance(text, str) and len(text) >= _SHORTEST_SECRET))
 
 
 def environment_secrets() -> tuple[str, ...]:
@@ -152,6 +152,7 @@ def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool
     names = {cls.__name__ for cls in type(error).__mro__}
     body, headers = body_of(error), headers_of(error)
     inner = field(body, "error")
+    # ``x-should-retry`` is how OpenAI's servers overrule the retries of its SDK.
     hopeless = _spent(error) or _spent(body) or _spent(inner) or headers.get("x-should-retry") == "false"
     # An error in the middle of a stream tells the status as its code.
     status = status_of(error) or _status(body) or _status(inner)
@@ -173,7 +174,7 @@ def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool
 def was_sent(error: BaseException) -> bool:
     """Whether a request that failed without a status had reached the endpoint, as far as anybody can say."""
     chain = (error, error.__cause__ or error)
-    names = {cls.__name__ for each in chain for cls in type(each).__mro__}
+    names = {cls.__name__ for link in chain for cls in type(link).__mro__}
     reached = names & {"ReadError", "ReadTimeout", "RemoteProtocolError", "APITimeoutError", "TimeoutError"}
     reached |= names & {"ClientPayloadError", "ConnectionClosedError", "ReadTimeoutError", "ServerDisconnectedError"}
     return bool(reached) and not names & {"ConnectTimeout", "ConnectTimeoutError", "PoolTimeout", "ConnectError"}
@@ -190,13 +191,13 @@ def _unsendable(error: BaseException) -> bool:
 def _refusal(
     status: int, words: str, say: Callable[[str], str], *, retry_after: float | None = None, hopeless: bool
 ) -> BackendError:
-    said = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
-    made = BackendError(said, status=status)
+    message = say(f"HTTP {status}: {words}" if words else f"HTTP {status}")
+    made = BackendError(message, status=status)
     passes = status >= 500 or status in _RETRYABLE_4XX
     if status == 429 or (passes and retry_after is not None):
-        made = RateLimited(said, status=status, retry_after=retry_after)
+        made = RateLimited(message, status=status, retry_after=retry_after)
     elif not passes:
-        made = BackendRejected(said, status=status)
+        made = BackendRejected(message, status=status)
     if hopeless:
         made.retryable = False
     return made

@@ -1,4 +1,4 @@
-"""How fast requests may follow each other: by limits that are declared, and by what rate limits have shown.
+"""Paces requests: by limits that are declared, and by what rate limits have shown.
 
 Nothing here waits or reads a clock: times are given, in seconds, so that all of it can be tried out at once.
 """
@@ -80,7 +80,7 @@ class Pace:
         return max(0.0, self._next - now)
 
     def send(self, now: float) -> None:
-        """A request is sent."""
+        """Count a request that is sent now."""
         self._recent.append(now)
         self._passed += 1
         if self._bound != math.inf:
@@ -89,7 +89,7 @@ class Pace:
             self._next = max(self._next, now - gap) + gap
 
     def accepted(self) -> None:
-        """One came through."""
+        """Count one that came through."""
         self._clean += 1
 
     def pause(self, now: float, seconds: float) -> None:

@@ -53,7 +53,7 @@ class _Person:
             raise late from None
         if inspect.isawaitable(given):
             if inspect.iscoroutine(given):
-                given.close()
+                given.close()  # unawaited, it would be warned of
             raise BackendError(
                 "the person's callback gave an awaitable: make it an async function, and use `await guard.arun(...)`",
                 retryable=False,

@@ -156,7 +156,7 @@ def find_provider(name: str) -> Provider:
         )
     known = sorted({*PROVIDERS, *VENDORS})
     lower = name.lower()
-    near = get_close_matches(lower, known, n=1, cutoff=0.7) or [each for each in known if each.startswith(lower)]
+    near = get_close_matches(lower, known, n=1, cutoff=0.7) or [item for item in known if item.startswith(lower)]
     meant = f" (did you mean {near[0]!r}?)" if lower and near else ""
     raise ConfigError(
         f"the provider {name[:40]!r} is not known{meant}: write one of {', '.join(known)}, or "

@@ -100,9 +100,9 @@ class RecordedBackend:
         theirs: dict[str, Any] = json.loads(known)
         if theirs != json.loads(json.dumps(mine)):
             odd = sorted(name for name in {*theirs, *mine} if theirs.get(name) != mine.get(name))
-            found = ", ".join(f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}" for name in odd)
+            changes = ", ".join(f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}" for name in odd)
             raise ConfigError(
-                f"{self.path} was recorded with other settings ({found}): use another file", option="path"
+                f"{self.path} was recorded with other settings ({changes}): use another file", option="path"
             )
         return mine
 
@@ -139,19 +139,20 @@ class RecordedBackend:
         wanted = _ReplyKey.of(request)
         backend = self._backend
         if not isinstance(backend, SyncBackend):
-            found = self._find(wanted)
-            if found is None:
+            reply = self._find(wanted)
+            if reply is None:
                 raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
-            return found
+            return reply
         with self._lock:
             turn = self._asking.setdefault(wanted.key, threading.Lock()) if wanted.key else nullcontext()
         with turn:
-            found = self._find(wanted)  # where somebody else has asked the same meanwhile, it is there now
-            if found is None:
+            reply = self._find(wanted)  # where another thread has asked the same meanwhile, it is there now
+            if reply is None:
                 started = time.monotonic()
-                found = self._keep(wanted, backend.complete(request), time.monotonic() - started)
+                reply = self._keep(wanted, backend.complete(request), time.monotonic() - started)
+        # Whoever holds this lock, or makes another one from here on, finds the reply.
         self._asking.pop(wanted.key, None)
-        return found
+        return reply
 
     async def areply(self, request: Request) -> RecordedReply:
         """The reply, without blocking the event loop; see `reply`."""
@@ -159,13 +160,13 @@ class RecordedBackend:
         turn_key = asyncio.get_running_loop(), wanted.key
         turn = self._awaiting.setdefault(turn_key, asyncio.Lock()) if wanted.key else nullcontext()
         async with turn:
-            found = self._find(wanted)
-            if found is None:
+            reply = self._find(wanted)
+            if reply is None:
                 assert self._backend is not None
                 started = time.monotonic()
-                found = self._keep(wanted, await ask(self._backend, request), time.monotonic() - started)
+                reply = self._keep(wanted, await ask(self._backend, request), time.monotonic() - started)
         self._awaiting.pop(turn_key, None)
-        return found
+        return reply
 
     @property
     def endpoint(self) -> str:

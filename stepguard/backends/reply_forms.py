@@ -30,12 +30,13 @@ def chat_body(raw: object) -> object:
 
 def _response(raw: object) -> _Body:
     """OpenAI's responses."""
-    said: list[object] = []
+    answers: list[object] = []
     thoughts: list[object] = []
     refusals: list[object] = []
     calls: list[_Body] = []
     status = field(raw, "status")
     cut = field(raw, "incomplete_details", "reason") or "incomplete"
+    # A status that is not known is a failure.
     finish = "stop" if status in (None, "completed") else cut if status == "incomplete" else "failed"
     for item in _list(field(raw, "output")):
         kind = field(item, "type")
@@ -46,7 +47,7 @@ def _response(raw: object) -> _Body:
             if field(item, "phase") == "commentary":
                 thoughts += texts
             else:
-                said.append(_text(texts))
+                answers.append(_text(texts))
                 finish = "incomplete" if field(item, "status") == "incomplete" and finish == "stop" else finish
         elif kind == "reasoning":
             parts = (*_list(field(item, "summary")), *_list(field(item, "content")))
@@ -55,7 +56,7 @@ def _response(raw: object) -> _Body:
             arguments = field(item, "arguments") if kind == "function_call" else field(item, "input")
             calls.append({"function": {"name": field(item, "name"), "arguments": arguments}})
     # A line end between two messages, so that no answer is put together of both.
-    message = _message(_text(said, "\n"), thoughts, calls=calls, refusal=_words(refusals))
+    message = _message(_text(answers, "\n"), thoughts, calls=calls, refusal=_words(refusals))
     return _chat(raw, message, finish, field(raw, "usage"), error=field(raw, "error"))
 
 
@@ -86,9 +87,9 @@ def _gemini(raw: object) -> _Body:
     candidate = next(iter(_list(field(raw, "candidates"))), None)
     parts = [part for part in _list(field(candidate, "content", "parts")) if part is not None]
     thought = [bool(field(part, "thought")) for part in parts]
-    said = [_part_text(part) for part in parts]
-    texts = [text for text, hidden in zip(said, thought, strict=True) if text is not None and not hidden]
-    thoughts = [text for text, hidden in zip(said, thought, strict=True) if text is not None and hidden]
+    written = [_part_text(part) for part in parts]
+    texts = [text for text, hidden in zip(written, thought, strict=True) if text is not None and not hidden]
+    thoughts = [text for text, hidden in zip(written, thought, strict=True) if text is not None and hidden]
     calls = [
         {"function": {"name": field(call, "name"), "arguments": field(call, "args")}}
         for part in parts
@@ -185,7 +186,7 @@ _FORMS: Final[Sequence[tuple[Callable[[object], _Body], tuple[str, ...]]]] = (
     (_cohere, ("message", "finish_reason")),
     (_cohere_first, ("text", "finish_reason")),
 )
-"""The readers, and the parts by which each knows its own."""
+"""The readers, and the parts by which each knows its own; the first that fits reads."""
 
 
 def _chat(raw: object, message: _Body, finish: object, usage: object, *, error: object = None) -> _Body:

@@ -52,16 +52,16 @@ class ReplyStore:
         try:
             if not read_only:
                 self._make()
-            found = self.about("format")
+            known = self.about("format")
             self._connection.execute("select key, completion, seconds from replies limit 1").fetchone()
         except sqlite3.DatabaseError as error:
             self.close()
             raise ConfigError(f"{path} is no recording: {error}", option="path") from None
-        if found != _FORMAT:
+        if known != _FORMAT:
             self.close()
-            if found is None:
+            if known is None:
                 raise ConfigError(f"{path} is no recording: it does not say its format", option="path")
-            raise ConfigError(f"{path} is a recording of format {found}; this version reads {_FORMAT}", option="path")
+            raise ConfigError(f"{path} is a recording of format {known}; this version reads {_FORMAT}", option="path")
         if not read_only:  # and not before it is known to be ours: this is written into the file
             self._connection.execute("pragma journal_mode = wal")
             self._connection.execute("pragma synchronous = normal")
@@ -107,11 +107,11 @@ class ReplyStore:
 
     def find(self, wanted: Callable[[str], bool]) -> list[str]:
         """The keys of the replies of which the request or the completion, both JSON, is wanted."""
-        found, last = list[str](), ""
+        keys, last = list[str](), ""
         while rows := self._page(last):
             last = rows[-1][0]
-            found += [key for key, request, completion in rows if wanted(request) or wanted(completion)]
-        return found
+            keys += [key for key, request, completion in rows if wanted(request) or wanted(completion)]
+        return keys
 
     def _page(self, last: str) -> list[tuple[str, str, str]]:
         sql = f"select key, request, completion from replies where key > ? order by key limit {_PAGE:d}"

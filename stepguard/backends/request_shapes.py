@@ -1,4 +1,4 @@
-"""What binds a reply to its form: the parameters for it, of chat completions and of responses; and what all share."""
+"""The parameters that bind a reply to its form, of chat completions and of responses; and what all backends share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Streamed responses of OpenAI's API: their events as the pieces of a chat completion."""
+"""Turns the events of OpenAI's streamed responses into the pieces of a chat completion."""
 
 from __future__ import annotations
 

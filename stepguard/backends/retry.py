@@ -1,4 +1,4 @@
-"""When a request that found no answer is sent again."""
+"""Decides when a request that got no answer is sent again."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_DOUBLINGS = 30  # any longest wait is shorter than that, and no power over
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """When a request that found no answer is sent again: the only layer that repeats requests.
+    """When a request that got no answer is sent again: the only layer that repeats requests.
 
     Args:
         retries: how often a request that may succeed later is sent again.
@@ -48,5 +48,6 @@ class RetryPolicy:
             return seconds
         if not math.isfinite(asked):
             return math.inf
+        # The jitter alone makes no wait longer than the longest one, which would end the run.
         later = asked * (1 + chance.random() / 10)
         return max(seconds, min(later, self.longest_wait) if asked <= self.longest_wait else later)

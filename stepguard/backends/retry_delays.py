@@ -1,4 +1,4 @@
-"""How long an endpoint asks to wait: in a header, in the body of its error, or in the words of it."""
+"""Reads how long an endpoint asks to wait, from a header, the body of its error or the words in it."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _KEY = re.compile(
 )
 _LETTERS = re.compile(r"[^a-z]")  # Retry-After, retryAfter and retry_after are one name
 _NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,15})?")
+# In the RateLimit header: a limit that is used up (r=0), and the seconds until it begins anew (t).
 _POLICY = re.compile(r"\br=0\b[^,]*\bt=([0-9]{1,9})")
 _FIRST_MOMENT: Final = 1e9
 """From here on a number of seconds is a moment since 1970, and a thousand times that one in milliseconds."""
@@ -50,9 +51,9 @@ def asked_delay(headers: Mapping[str, Any], body: object, words: str = "") -> fl
         body: the body of its error, as JSON data: ``{"retryDelay": "3s"}`` at any place of it counts.
         words: the words of the error: "try again in 1.2s".
     """
-    for found in (_in_headers(headers), _in_body(body), _in_words(words[:2000]), _until_reset(headers)):
-        if found is not None:  # the surest comes first
-            return found
+    for seconds in (_in_headers(headers), _in_body(body), _in_words(words[:2000]), _until_reset(headers)):
+        if seconds is not None:  # the surest comes first
+            return seconds
     return None
 
 
@@ -63,7 +64,7 @@ def _in_headers(headers: Mapping[str, Any]) -> float | None:
             continue
         parts = [part.strip() for part in text.split(",")]  # proxies add a second one
         given = parts if all(map(_NUMBER.fullmatch, parts)) else [text]
-        if seconds := [each for each in (_seconds(part, unit) for part in given) if each is not None]:
+        if seconds := [wait for wait in (_seconds(part, unit) for part in given) if wait is not None]:
             return max(seconds)
     return None
 
@@ -74,7 +75,7 @@ def _until_reset(fields: Mapping[str, Any]) -> float | None:
         named = {str(name).lower(): value for name, value in fields.items()}
     except AttributeError:
         return None
-    waits = [_seconds(found[1], 1.0) for found in _POLICY.finditer(str(named.get("ratelimit", ""))[:500])]
+    waits = [_seconds(match[1], 1.0) for match in _POLICY.finditer(str(named.get("ratelimit", ""))[:500])]
     for name, value in named.items():
         if "ratelimit" in name and "reset" in name and str(named.get(name.replace("reset", "remaining"))) == "0":
             waits.append(_seconds(value, 1.0))
@@ -144,7 +145,7 @@ def _in_body(body: object) -> float | None:
             with suppress(ValueError, RecursionError):
                 inside = (json.loads(node),)
         if depth < _DEEPEST:
-            waiting += [(each, depth + 1) for each in inside if isinstance(each, Mapping | list) or _is_object(each)]
+            waiting += [(item, depth + 1) for item in inside if isinstance(item, Mapping | list) or _is_object(item)]
     return None
 
 
@@ -162,8 +163,8 @@ def _labelled_delay(name: str, value: object) -> float | None:
 
 
 def _in_words(words: str) -> float | None:
-    if (found := _WORDS.search(words)) is not None:
-        return _span(found[1])
+    if (match := _WORDS.search(words)) is not None:
+        return _span(match[1])
     return None if (bare := _BARE_WORDS.search(words)) is None else float(bare[1])
 
 

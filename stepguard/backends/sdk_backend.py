@@ -1,4 +1,4 @@
-"""What every backend over an SDK shares: one request for each call, its time, its turn, and the clients."""
+"""The base of all backends over an SDK: one request for each call, its time, its turn, and the clients."""
 
 from __future__ import annotations
 
@@ -164,12 +164,11 @@ class SdkBackend:
 
     async def _acomplete(self, request: Request) -> Completion:
         call = SdkCall(self._label, request, self._stream(request), self._secrets())
-        async with self.session():
-            with call:
-                async with asyncio.timeout(_a_little_less(request.timeout)):
-                    client = await self._async_client()
-                    (call.client, create), arguments = await self._prepared(client, request)
-                    call.raw = await call.aread(await create(**arguments))
+        with call:
+            async with asyncio.timeout(_a_little_less(request.timeout)):
+                client = await self._async_client()
+                (call.client, create), arguments = await self._prepared(client, request)
+                call.raw = await call.aread(await create(**arguments))
         return call.completion(answer_in_reasoning=self._answer_in_reasoning)
 
     async def _prepared(self, client: Any, request: Request) -> tuple[tuple[Any, Callable[..., Any]], dict[str, Any]]:

@@ -28,7 +28,7 @@ _LONGEST_MESSAGE: Final = 500  # error pages of proxies run to megabytes
 
 
 class SdkCall:
-    """What came of one call of an SDK, made in a ``with`` block.
+    """The outcome of one call of an SDK, made in a ``with`` block.
 
     An exception is kept and turned into ours; `completion` raises that outside of any ``except`` block, where the
     original, which may hold secrets, does not become its context.
@@ -63,7 +63,7 @@ class SdkCall:
         return whole_body(raw, self._stream) if self._request.stop is None else await self._stream.aread(raw)
 
     def give_up(self) -> None:
-        """Nobody waits for the reply any more."""
+        """Stop reading: nobody waits for the reply any more."""
         self._stream.given_up = True
 
     def __enter__(self) -> None:
@@ -80,6 +80,7 @@ class SdkCall:
         self._failure = as_backend_error(error, self._say, begun=begun)
         if self._failure.status is None or begun:  # an endpoint that refuses a request does not charge for it
             self._failure.usage = self._spent(error)
+        # A traceback shows the cause: it is kept only where it holds no secret.
         if all(redact(text, *secrets) == text for text in texts_of(error)):
             self._failure.__cause__ = error
         return True

@@ -1,4 +1,4 @@
-"""What the exceptions of many SDKs say: the HTTP status, the headers, the body and the words of a refusal.
+"""Reads what the exceptions of many SDKs hold: the HTTP status, the headers, the body and the words of a refusal.
 
 SDKs made with one generator (OpenAI, Anthropic, Groq, Writer ...) say it in the same attributes; those of Google,
 Amazon, Mistral and Cohere in attributes of their own, and what speaks gRPC in methods. None of them is imported here.
@@ -47,9 +47,9 @@ def status_of(error: Exception) -> int | None:
         ("response", "ResponseMetadata", "HTTPStatusCode"),  # Amazon's
         ("code",),  # Google's
     ):
-        found = field(error, *path)
-        if isinstance(found, int) and not isinstance(found, bool) and 400 <= found <= 599:
-            return int(found)
+        status = field(error, *path)
+        if isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599:
+            return int(status)
     code = field(error, "code")
     if callable(code):  # of gRPC
         with suppress(Exception):  # foreign code

@@ -109,7 +109,7 @@ def taken_by(send: Callable[..., Any], parameters: _Parameters) -> _Parameters:
         known = inspect.signature(send).parameters
     except (TypeError, ValueError):
         return parameters
-    if any(each.kind is inspect.Parameter.VAR_KEYWORD for each in known.values()):
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
         return parameters
     may_lack = {*_USUAL, "stream_options"}
     return {name: value for name, value in parameters.items() if name in known or name not in may_lack}
@@ -144,7 +144,7 @@ def _in_blocks(message: Message, place: int, mark: _Parameters | None, cut: tupl
 
 def _anthropic_messages(request: Request, mark: _Parameters | None) -> _Parameters:
     cut = None if mark is None else cached_part(request)
-    return {"messages": [_in_blocks(each, place, mark, cut) for place, each in enumerate(request.messages)]}
+    return {"messages": [_in_blocks(message, place, mark, cut) for place, message in enumerate(request.messages)]}
 
 
 def _bedrock_messages(request: Request, mark: _Parameters | None) -> _Parameters:
@@ -159,13 +159,13 @@ def _bedrock_messages(request: Request, mark: _Parameters | None) -> _Parameters
 
 
 def _google_messages(request: Request, mark: _Parameters | None) -> _Parameters:
-    said = [
+    turns = [
         {"role": "model" if message.role == "assistant" else "user", "content": message.content}
         for message in request.messages
         if message.role != "system"
     ]
     system = "\n\n".join(message.content for message in request.messages if message.role == "system")
-    return {"messages": said, "system": system or None}
+    return {"messages": turns, "system": system or None}
 
 
 def _google_config(parameters: _Parameters) -> _Parameters:

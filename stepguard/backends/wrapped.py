@@ -1,4 +1,4 @@
-"""What stands before another backend and asks it: it is called as that is, and can do what that can."""
+"""A base for backends that stand before another one, have its name and can do what it can."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ def xai_sender(client: Any, awaited: bool) -> Callable[..., Any]:
 
     def begin(parameters: dict[str, Any]) -> Any:
         form = parameters.pop("_xai_json_schema", None)
-        messages = [_message(each) for each in parameters.pop("messages")]
+        messages = [_message(message) for message in parameters.pop("messages")]
         chat = client.chat.create(messages=messages, **parameters)
         if form is not None:
             _bind(chat, form["schema"])
