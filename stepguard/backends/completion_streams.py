@@ -124,6 +124,7 @@ class CompletionStream:
         except (ValueError, RecursionError):
             self._error = self._error or f"an event of the stream is no JSON: {event.data[:100]!r}"
             return True
+        # Some servers say that it is an error in the kind of the event alone.
         if event.kind == "error" and isinstance(chunk, Mapping) and not chunk.get("error"):
             chunk = {"error": chunk}
         return self.take(chunk)
@@ -161,6 +162,7 @@ class CompletionStream:
         calls = field(delta, "tool_calls") or ()
         for place, call in enumerate((calls,) if isinstance(calls, Mapping) else calls):
             index = field(call, "index")
+            # Some servers do not number their calls.
             tool = self._tools.setdefault(index if isinstance(index, int) else place, {"name": "", "arguments": []})
             self._take_call(tool, field(call, "function") or field(call, "custom") or call)
         self._take_call(self._older_call, field(delta, "function_call"))

@@ -95,6 +95,7 @@ class Spending:
     # Reservations count as spent: calls that are under way together cannot pass a limit that each alone would keep.
     def exceeded(self, now: float, *, calls: int = 1) -> BudgetLimit | None:
         """The limit that does not allow so many further calls, None if they may be made."""
+        # `spent` refuses where nothing is left for one more call; the others are added here.
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
 
     def late(self, now: float, *, least: float = 0.0) -> BudgetLimit | None:

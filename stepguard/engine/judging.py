@@ -163,6 +163,7 @@ class ClaimJudge:
             if deviation is None and judgement.value is not None
         }
         values = {**flight.parts, **accepted}
+        # What passed is kept, also where another part failed: the next try asks for what is left.
         if failed is not None or stand_in.behind(values):
             advanced = self._repairs.advance(flight.first.index, stand_in, accepted)
             rejected = None if failed is None else reject_stand_in(flight, reply, failed, advanced=advanced)

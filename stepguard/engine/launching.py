@@ -106,6 +106,7 @@ class Launcher:
                 self._end_unstartable(segment)
             return False
         if self._recall is not None:
+            # First of all: what is durable costs nothing, whatever is left of the budget.
             segment, kept = self._recall.match(segment)
             if kept:
                 self._reuse(segment, kept, now)

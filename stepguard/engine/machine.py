@@ -291,6 +291,7 @@ class Engine:
     def result(self) -> Result:
         """The outcome so far; final when `done`."""
         schedule, history, stop = self._schedule, self._history, self._ending.stop
+        # Without a step nothing can be wrong; but an observing run never vouches for anything.
         nothing_to_do = schedule.finished and not schedule.completed and not self._settings.observe
         strength: Strength = "proved" if nothing_to_do else history.strength
         status = _STATUS[strength]

@@ -1,4 +1,4 @@
-"""From a segment and the verified values to the messages that ask it.
+"""Writes the messages that ask a segment, from its steps and the verified values.
 
 Every prompt that asks steps as they stand has a prefix that is byte-identical for a whole run (instructions and one
 fitting demonstration), so that providers' prompt caches hit, and then only what this segment needs: the documents and
@@ -117,15 +117,15 @@ class Prompter:
         """
         chosen = {step.id: example for step in steps if (example := fitting_example(step, values)) is not None}
         kinds = frozenset(demonstrated_kind(step) for step in steps if step.id not in chosen)
-        found = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format, self._full)]
+        prefix = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format, self._full)]
         shown: list[Example] = []
         for step in steps:
             example = chosen.get(step.id)
             if example is not None and example not in shown and len(shown) < _MOST_EXAMPLES:
                 shown.append(example)
                 demonstration, state = authored(step, example, len(shown))
-                found += _exchange([demonstration], state, self._reply_format, self._full)
-        return tuple(found)
+                prefix += _exchange([demonstration], state, self._reply_format, self._full)
+        return tuple(prefix)
 
     def drafting(
         self, steps: Sequence[Step], values: Mapping[str, Value], *, before: Sequence[Step] = ()

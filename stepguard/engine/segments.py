@@ -78,6 +78,7 @@ class SegmentLength:
 
     def _take(self, profile: Profile) -> None:
         tries, calls = profile.asked, profile.first
+        # A profile of any age weighs no more than what a run itself remembers.
         weight = min(1.0, _MEMORY / tries.made) if tries.made else 0.0
         self._judged += weight * tries.made
         self._failed += weight * (tries.made - tries.well)

@@ -121,6 +121,7 @@ class Ledger:
         if row is None:
             try:
                 facts = {"inputs": given, "queue": queue, "priority": priority}
+                # Given up at once: the lock is for the worker that drives the run.
                 register.begin(run_id, register.subject(procedure), "queued", **facts).give_up()
                 self.file.sync()
             except RunConflict:  # somebody has just begun it

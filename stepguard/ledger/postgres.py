@@ -272,6 +272,7 @@ class LedgerDatabase(LedgerStore):
     def _check_schema(self, *, make: bool) -> None:
         connection = self._connection
         if make:
+            # Another process may be making the same schema.
             connection.execute("begin")
             connection.execute(f"select pg_advisory_xact_lock({self._key('writer')})")
         sql = "select tablename from pg_tables where schemaname = %s"

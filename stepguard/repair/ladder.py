@@ -128,12 +128,14 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
+        # Before all else: a reply that was cut off says nothing of how it would have ended.
         if last == "truncated" and not failures.runaways and failures.kinds[-_CUTS:].count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE_SEGMENT) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:
             return rung  # and what is left of the step is smaller
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE_SEGMENT  # nothing could be read: no step is to blame more than another
+        # A vote whose reply had a wrong form is cast again: it said nothing of the value.
         votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
         if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
             return self.vote
@@ -191,6 +193,7 @@ class Ladder:
         before what can be asked in its place was.
         """
         tried = zip(failures.rungs, failures.kinds, failures.advanced, strict=True)
+        # A rung is not used up by a reply that was cut off, nor by one that got further.
         used = [rung for rung, kind, advanced in tried if kind != "truncated" and not advanced]
         if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
             used = [self.rungs[0] if rung is _WHOLE_SEGMENT else rung for rung in used]

@@ -202,6 +202,7 @@ class Repairs:
         self._policy = policy
         self._fallbacks = fallbacks
         self._books: dict[int, StepBook] = {}
+        # No part of the protocol: a policy of the caller's own need not have one.
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
 
@@ -334,6 +335,7 @@ class Repairs:
         if failures.ran_on:
             own = zip(failures.kinds, failures.rungs, strict=True)
             cut = sum(kind == "truncated" and not each.independent for kind, each in own)
+            # Once a model has run away at a step, replies that were only cut off count as the same.
             failures.runaways = max(failures.runaways, cut)
         failures.last_wrong = None if wrong is None else " ".join(wrong.split())
         if failures.last_wrong is not None:
@@ -419,6 +421,7 @@ def _copied(failures: Failures) -> Failures:
 def _gist(said: str) -> str:
     """What a reply says, apart from white space, capitals, fences, signs that nobody sees, apostrophes and the order of
     its keys."""
+    # Some models vary nothing else: with ten retries, each variant of one unreadable reply was paid for.
     text = without_unseen(unicodedata.normalize("NFKC", said)).casefold().strip("`~ \t\r\n").removeprefix("json")
     with suppress(ValueError, RecursionError):
         text = json.dumps(json.loads(text, object_pairs_hook=lambda pairs: sorted(pairs, key=repr)))

@@ -182,6 +182,7 @@ def _compensated(left: Exact, sign: str, right: Exact, parts: SmallSteps) -> Exp
     for other, number in [(left, right)] if sign == "-" else [(left, right), (right, left)]:
         for up in rounded_up(number):
             over = exact(up - Fraction(number))
+            # No question may hold the value, and no difference may come out negative.
             if result not in (up, over) and (sign != "-" or up <= left):
                 ways.append((over, other, up))
                 break

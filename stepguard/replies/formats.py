@@ -164,6 +164,7 @@ class EquationFormat:
             return Deviation("malformed", step.id, f"work and value are text, found {_describe(wrong)}")
         if (odd := _odd_character(step, work, value)) is not None:
             return odd
+        # Further on a tab may be meant; at the beginning it is what JSON leaves of \text or \nu.
         if step.type.kind == "text" and (bad := LATEX_LOST.match(value)) is not None:
             return Deviation("malformed", step.id, f"bad escaping: the character {bad[0][0]!r} begins the value")
         if step.type.kind not in ("text", "one_of") and (back := _taken_back(step, value)) is not None:
@@ -175,6 +176,7 @@ class EquationFormat:
     def _structure(self, step: Step, field: object) -> Claim | Deviation:
         """The entry of a step whose value has parts: work and value, or that value alone."""
         wrapped = isinstance(field, dict) and "value" in field and set(field) <= {"work", "value"}
+        # A record with a field called value is not taken for a wrapper by that key alone.
         own = step.type.record is not None and step.type.record.get("value") is not None
         work, data = "", field
         if isinstance(field, JsonObject) and wrapped and not (own and "work" not in field):

@@ -164,6 +164,7 @@ def _search(spoken: str, wanted: WantedObject) -> SearchResult:
                 others = others[:-1] if others[-1:] == spans[-1:] else others
                 (full if asked <= each.keys() else partial).append(each)
     if full or partial:
+        # An object with every step outweighs parts of it, which may not contradict it.
         answer = one_of_all(full or partial)
         if isinstance(answer, JsonObject) and any(_contradicts(part, answer, asked) for part in partial):
             return Deviation("self_correction", None, "a part of the answer is given again, and differs")

@@ -190,9 +190,11 @@ def _take_mark(scan: _Scan, token: re.Match[str], ended: frozenset[str]) -> None
     if token["bracket"] is not None:
         called, closes = token["called"], bool(token["ended"])
         square = token["bracket"][0] == "["
+        # [Word] is mere text, unless it names thinking, is in capitals, or is closed by [/word].
         if not _is_draft(called) and not (square and (closes or called.isupper() or called.lower() in ended)):
             return
     elif token["torn"] is not None:
+        # A mark without its end has to name thinking: `a<b` is a comparison.
         called = token["stem"]
         if not _is_draft(called):
             return
@@ -246,6 +248,7 @@ def _take_label(scan: _Scan, token: re.Match[str]) -> None:
         return
     words = [word.lower() for word in _WORD.findall(token["words"])]
     heading = token[0][-1:] not in ":\uff1a"
+    # A line of more words is a sentence, and no label.
     if len(words) > 4 + (not _ANSWER.isdisjoint(words)) * 4 or (heading and not token["rule"]):
         return
     if not _ANSWER.isdisjoint(words) and not any(map(_NOT_FINAL.match, words)):

@@ -251,6 +251,7 @@ class Lowering:
         else:
             return False
         try:
+            # The sum of nothing is a plain 0, also of amounts that have a unit.
             return step.type.convert(value) == value or (value == 0 and not step.type.scalar)
         except EvaluationError:
             return False

@@ -306,6 +306,7 @@ class Unfolding:
                 if binding is None:
                     continue
                 before = scope.bind(name, weakened(binding, control))
+                # What the first round replaces was set outside of the loop, which must not drop it.
                 if number and before is not None:
                     dead += names_of(before)
             if dead:
@@ -344,6 +345,7 @@ class Unfolding:
             result = Known(value, weakest((control, support)), f"{call.id}{scope.suffix}")
         scope.bind(call.id, weakened(result, control))
         kept = names_of(result)
+        # The answer outlives the call under the name that it had there.
         own = (name for binding in inner.own.values() for name in names_of(binding) if name not in kept)
         self._drop_later((*own, *inner.given.values()))
 
