@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from itertools import islice
@@ -25,16 +25,14 @@ from stepguard.checks.citation import Copied
 from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossing, parts_in
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.currency_layout import DocumentCurrencies, currencies_apart
+from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
 from stepguard.documents.measured import find_measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
 from stepguard.documents.standing import Statements
-from stepguard.documents.tables import Head, Heads
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.amounts import FoundNumber, find_numbers
-from stepguard.language.currencies import compatible
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.measure_arithmetic import same_value
@@ -81,13 +79,13 @@ class Grounded(DocumentCheck):
     scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
     no currency beside it, above it or in the next cell is in that of the document's headings, or, where they name none,
     of its other amounts; in none for certain where these are several, and in any where there are none. Every other
-    number is found whatever stands beside it, unless the document does not state it: it is denied, called wrong, void,
-    old or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
-    (`stepguard.documents.standing`). An end of a range and a limit are stated. What `beside` finds is not the value
-    itself. A name is found as whole words and whole numbers, without regard to case, white space and the kind of
-    quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10 mg``, ``5 ft`` in
-    ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not searched: the verdict is
-    undecided.
+    number is found whatever stands beside it, unless the document does not state it: it is denied, asked, called wrong,
+    void, old, an estimate or an example, only a guess (``about 5``), or so only on a condition that the step's words do
+    not name (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated.
+    What `beside` finds is not the value itself. A name is found as whole words and whole numbers, without regard to
+    case, white space and the kind of quotes, unless what stands beside it makes it another one (``not approved``, ``up
+    to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not
+    searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.
@@ -146,8 +144,7 @@ class Grounded(DocumentCheck):
                 span for part in parts_in(step.type, values[step.id]) for span in search.spans(part)[:1]
             )
         else:
-            spans = self._beside(step.type, values[step.id], view.text, self.beside)
-            spans = _stated(step.type, spans, Statements(view.text), view.text, f"{step.instruction} {self.beside}")
+            spans = (span for span, against in self._weighed(step, values[step.id], view.text) if not against)
         return Place.all_of(document, (view.span(*span) for span in spans))
 
     def for_passage(self, document: str) -> Copied:
@@ -203,7 +200,8 @@ class Grounded(DocumentCheck):
         except ValueRefused as error:
             return self._fail(str(error), "malformed")
         if not places:
-            return self._fail(self._absent(values[step.id], self.beside))
+            weighed = self._weighed(step, values[step.id], View(document).text)
+            return self._fail(self._absent(values[step.id], self.beside, next((each for _, each in weighed), "")))
         if self.sole and (other := self._other(step.type, values[step.id], View(document).text, self.beside)):
             return self._undecided(f"several values stand beside {self.beside!r} in {self.document}, {other} too")
         more = f" (and {len(places) - 1} more)" if len(places) > 1 else ""
@@ -224,7 +222,7 @@ class Grounded(DocumentCheck):
             except ValueRefused as error:
                 return self._fail(f"{part.place}: {error}", "malformed")
             if not found:
-                return self._fail(f"{part.place}: {self._absent(part.value, label)}")
+                return self._fail(f"{part.place}: {self._absent(part.value, label, search.against(part, label))}")
             if self.sole and label and (other := self._other(part.kind, part.value, search.text, label)):
                 return self._undecided(f"{part.place}: several values stand beside {label!r}, {other} too")
         complaint = crossing(parts, search.spans, search.rival)
@@ -232,9 +230,17 @@ class Grounded(DocumentCheck):
             return self._fail(f"{complaint}, in {self.document}")
         return self._pass(f"{self.document}, {len(parts)} values at their places", strength="grounded")
 
-    def _absent(self, value: Value, beside: object) -> str:
+    def _absent(self, value: Value, beside: object, against: str) -> str:
         where = f"{self.document} beside {beside!r}" if beside else self.document
-        return f"{shorten(show_value(value))!r} does not stand in {where}"
+        claimed = f"{shorten(show_value(value))!r}"
+        if against:
+            return f"{claimed} is not stated in {where}: it stands there {against}"
+        return f"{claimed} does not stand in {where}"
+
+    def _weighed(self, step: Step, value: Value, text: str) -> Iterator[tuple[CharRange, str]]:
+        """Where the step's value stands in a text, each with why it is not stated there."""
+        spans = self._beside(step.type, value, text, self.beside)
+        return _weighed(step.type, spans, Statements(text), text, f"{step.instruction} {self.beside}")
 
     def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[CharRange]:
         """The spans of a value, those beside a label where there is one."""
@@ -290,10 +296,10 @@ class Grounded(DocumentCheck):
     def _numbers(
         self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
     ) -> Iterator[CharRange]:
-        layout: _Layout | None = None
+        layout: NumberLayout | None = None
         for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
-            layout = layout or _Layout(text)
-            if _is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
+            layout = layout or NumberLayout(text)
+            if is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
 
     def _is_clear(self, kind: ValueType, text: str, span: CharRange) -> bool:
@@ -321,7 +327,7 @@ class _Search:
         self._statements = Statements(text)
         self._words = Words(text)
         self._found: dict[tuple[str, str, str, str | None], list[CharRange]] = {}
-        self._layout: _Layout | None = None
+        self._layout: NumberLayout | None = None
         self._numbers: dict[str, list[FoundNumber]] | None = None
         self._ordered: list[CharRange] | None = None
         self._dates: list[tuple[CharRange, date]] | None = None
@@ -330,12 +336,19 @@ class _Search:
         """Where a value stands, in order."""
         key = (str(part.kind), show_value(part.value), part.field, label)
         if key not in self._found:
-            found = self._look(part)
-            if label is not None:
-                found = filter(_Labels(label, self.text).beside, found)
-            question = f"{self._instruction} {part.field} {label}"
-            self._found[key] = sorted(_stated(part.kind, found, self._statements, self.text, question))
+            self._found[key] = sorted(span for span, against in self._weighed(part, label) if not against)
         return self._found[key]
+
+    def against(self, part: Part, label: str | None) -> str:
+        """Why a value is not stated where it stands first, empty where it stands nowhere."""
+        return next((against for _, against in self._weighed(part, label)), "")
+
+    def _weighed(self, part: Part, label: str | None) -> Iterator[tuple[CharRange, str]]:
+        found = self._look(part)
+        if label is not None:
+            found = filter(_Labels(label, self.text).beside, found)
+        question = f"{self._instruction} {part.field} {label}"
+        return _weighed(part.kind, found, self._statements, self.text, question)
 
     def rival(self, part: Part, span: CharRange) -> str | None:
         """A number or a date on the line of a span, written as a part is, where that is not; None where it is."""
@@ -377,7 +390,7 @@ class _Search:
         unit = "%" if kind.kind == "percent" else kind.currency
         if self._numbers is None:
             self._numbers = {}
-            self._layout = _Layout(self.text)
+            self._layout = NumberLayout(self.text)
             for each in find_numbers(self.text, decimal=self._check.decimal):
                 self._numbers.setdefault(_digits(each.value), []).append(each)
         assert self._layout is not None
@@ -386,7 +399,7 @@ class _Search:
         return [
             (each.start, each.end)
             for each in near
-            if _is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
+            if is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
             and self._check._is_clear(kind, self.text, (each.start, each.end))
         ]
 
@@ -396,12 +409,15 @@ def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> It
     return find_measures(text, words, kind.read, lambda found: same_value(found, value), most_words=most)
 
 
-def _stated(
+def _weighed(
     kind: ValueType, spans: Iterable[CharRange], statements: Statements, text: str, question: str
-) -> Iterator[CharRange]:
-    """The spans at which a document states a value; a name stands there whatever is said of it."""
+) -> Iterator[tuple[CharRange, str]]:
+    """The spans of a value, each with why the document does not state it there; a name stands there in any case."""
     amount = kind.numeric or kind.kind == "date" or kind.kind in MEASURES
-    return (span for span in spans if not (amount or begins_amount(text, *span)) or statements.hold(span, question))
+    money = kind.currency is not None
+    for span in spans:
+        weighed = amount or begins_amount(text, *span)
+        yield span, statements.against(span, question, money=money) if weighed else ""
 
 
 def _places(written: str) -> int:
@@ -444,57 +460,3 @@ class _Labels:
         held = self._found.get(bisect_left(self._lines, span[0]), ())
         # Of many labels on one line the first or the last lies outside a span that is not the whole line.
         return any(end <= span[0] or start >= span[1] for start, end in (*held[:1], *held[-1:]))
-
-
-class _Layout:
-    """What the layout of a text says of its numbers."""
-
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._heads = Heads(text)
-        self._bare: tuple[frozenset[str], ...] | None = None
-
-    def heads_of(self, found: FoundNumber, *, money: bool) -> tuple[Head, ...]:
-        """What is said of a number: the nearest says it, on its line, in a head, on the next lines, or anywhere."""
-        above = self._heads.of(found.start, found.end)
-        said = currencies_apart(self._text, found.start, found.end, across=False)
-        if not said and any(head.currencies for head in above):
-            return above
-        said = said or currencies_apart(self._text, found.start, found.end)
-        if money and found.unit is None and not said and not any(head.percent for head in above):
-            if self._bare is None:
-                self._bare = DocumentCurrencies.read(self._text).of_bare_amounts
-            powers = above or (Head(),)
-            return tuple(replace(head, currencies=named) for head in powers for named in self._bare)
-        return tuple(replace(head, currencies=said or head.currencies) for head in above or (Head(),))
-
-
-def _is_claimed(found: FoundNumber, number: Exact, unit: str | None, heads: tuple[Head, ...]) -> bool:
-    """Whether a number of the document is the claimed one, with the unit that the claim or its type has.
-
-    `heads` are those that may be meant for it; where they contradict each other, every one has to allow it.
-    """
-    return all(_is_number(found, number, unit, head) for head in heads)
-
-
-def _is_number(found: FoundNumber, number: Exact, unit: str | None, head: Head) -> bool:
-    own = found.unit is not None  # what stands at the number itself counts more
-    value = found.value
-    if unit == "%":
-        if found.unit == "%" or (head.percent and not own):
-            return Fraction(value, 100) == number
-        return not own and not head.currencies and value == number
-    if unit is not None:
-        if not own and (head.percent or not _may_be(head.currencies, unit)):
-            return False
-        narrowed = [
-            currency for currency in head.currencies if found.unit in ("$", "¥") and compatible(found.unit, currency)
-        ]
-        same = not own or compatible(found.unit or "", unit) or compatible(unit, found.unit or "")
-        return same and _may_be(frozenset(narrowed), unit) and value * 10**head.power == number
-    scaled = value * 10**head.power == number and found.unit != "%"
-    return value == number or scaled or (found.unit == "%" and Fraction(value, 100) == number)
-
-
-def _may_be(currencies: frozenset[str], unit: str) -> bool:
-    return not currencies or any(compatible(currency, unit) or compatible(unit, currency) for currency in currencies)

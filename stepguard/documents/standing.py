@@ -1,9 +1,11 @@
 """Whether a document states an amount or a date that is written in it, or says that it is not so.
 
 An amount stands there with what belongs to it. As its currency and its scale do, so does what makes it a guess
-(``approx. 80 EUR``, ``80 EUR or so``). And what is called void, wrong, old or an example, and what would only be so on
-a condition, is not stated, unless the question asks for just that: ``if paid late, 90 EUR`` answers the question for
-the late fee, and no other one. Ends of ranges and limits are stated.
+(``approx. 80 EUR``, ``80 EUR or so``), a question or a denial. And what is called void, wrong, old, an estimate or an
+example, and what would only be so on a condition, is not stated, unless the question names just that: ``if paid late,
+the fee is 90 EUR`` answers the question for the fee when paid late, and no other one. A condition does not touch what
+is there without it (``the deposit of 90 EUR is kept if ...``), and what there is only on it may be named itself (``a
+late fee of 90 EUR``). Ends of ranges and limits are stated.
 """
 
 from __future__ import annotations
@@ -15,120 +17,33 @@ from functools import cache
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
+from stepguard.core.verdicts import shorten
+from stepguard.documents import statement_words as words
 from stepguard.documents.sentences import begun_before
+from stepguard.documents.statement_words import CALLED, CONDITION, MONEY
+from stepguard.documents.tables import Head, Heads
 from stepguard.language.currencies import CODE, SIGN
 from stepguard.language.neighbours import guessed
 from stepguard.language.retraction import denied_before
 
 _REACH: Final = 80
-_ASKED: Final = lazy_pattern(r"(?:is|are|was|were|did|does|do|can|could|would|should|has|have)\b", re.IGNORECASE)
-_QUESTION: Final = lazy_pattern(r"(?:[^.!?\n]|[.](?=[0-9])){0,80}\?")
-_MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
-_CALLED: Final = (
-    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable|final)"
-    r"|no longer (?:valid|due|applicable)|void(?:ed)?|cancell?ed|annulled|superseded|obsolete|outdated|draft|specimen"
-    r"|example|sample|hypothetical|typo|an? (?:typo|mistake|error|example)|error|sic|correction|withdrawn|waived"
-    r"|crossed out|struck out|deleted|removed|expired|lapsed|rejected|refused|disputed"
-    r"|proposed|unconfirmed|expected|placeholder|dummy"
-    r"|falsch|ung\u00fcltig|storniert|entwurf|muster|beispiel|exemple|ejemplo|annul[\u00e9e]e?|anulad[oa]"
-)
-"""What says of an amount that nobody is to take it for one."""
-_NAMED: Final = (
-    "(?:total|sum|amount|price|fee|figure|value|invoice|bill|quote|entry|version|summe|betrag|preis|prix|montant"
-    "|precio)"
-)
-_LABEL: Final = lazy_pattern(  # whole parts of a line: VOID, Wrong total, Old price, Example for a fee
-    rf"\W*(?:(?:the )?(?:{_CALLED}|old|former)(?: {_NAMED})?|(?:an )?example(?: [^\W\d_]+)*"
-    rf"|(?:alte[rs]?|fr\u00fchere[rs]?|ancien(?:ne)?) {_NAMED})(?:\W*(?:{SIGN}|{CODE}))?\W*",
-    re.IGNORECASE,
-)
 _ENDED: Final = lazy_pattern(r"[;.!?]\s")
 _ENTRY: Final = lazy_pattern(  # an entry in front, with its own amount: `Cancelled: 3, confirmed: `
-    rf".*(?::|\s[-\u2013\u2014])\s?{_MONEY}[0-9][^|;:]*?(?:,|\||\s{{2}})(?=[^:|]*(?::|\s[-\u2013\u2014])\s)", re.DOTALL
+    rf".*(?::|\s[-\u2013\u2014])\s?{MONEY}[0-9][^|;:]*?(?:,|\||\s{{2}})(?=[^:|]*(?::|\s[-\u2013\u2014])\s)", re.DOTALL
 )
-_PARTS: Final = lazy_pattern(r"[:|\t;(]|\s[-\u2013\u2014]\s|\s{2,}")
-_CALLED_BEHIND: Final = lazy_pattern(
-    r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014] )"
-    rf"(?:{_CALLED})\b"
-    r"(?! (?!(?:by|on|since|as|due)\b)[a-z0-9])"
-    rf"|[^\w\n|]+(?:since |now |already )?(?:{_CALLED})"
-    r"(?: (?:by|on|since|as)\b|[^\w\n|]*(?=\n|\||\Z))|,? (?:does not apply|no longer applies)\b"
-    r"|[)\]]? (?:is|was) (?:wrong|incorrect|false|not right|an? (?:typo|mistake|error))\b"
-    r"| [(\[](?:old|alt|bisher|previous(?:ly)?|former(?:ly)?)[)\]]"
-    r"|,? (?:is|are) no longer\b|,? would (?:be (?:due|payable|charged|owed|added)|have been|apply)\b"
-    r"|[.;,!]? (?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b(?! to\b)"
-    r"|[.;,!]? (?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
-    rf"|[.;,!]?\s(?:corrected|korrigierte[rs]?|berichtigte[rs]?) {_NAMED}\b[^.\n]{{0,12}}[0-9]"
-    r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it )?(?:is )?(?:now|since then|jetzt"
-    r"|down to|should (?:be|read)|(?:superseded|replaced) by"
-    r"|(?:corrected|changed|reduced|raised) to)\b[^.\n]{0,12}[0-9]",
-    re.IGNORECASE,
-)
-_REPLACED: Final = lazy_pattern(rf"\s?(?:->|=>|[\u2192\u21d2])\s?{_MONEY}[0-9]", re.IGNORECASE)
-_CALLED_BEFORE: Final = lazy_pattern(
-    r"(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|formerly|previously|originally|until now|used to be|bisher"
-    r"|fr\u00fcher|ehemals|vormals|zuvor|urspr\u00fcnglich|auparavant|anciennement|autrefois|initialement|antes"
-    r"|(?:reduced|lowered|raised|increased|changed|discounted|down|up|cut|rose|fell|dropped) from|such as"
-    r"|(?:stieg|sank|fiel|erh\u00f6ht|gesenkt|reduziert) von|(?:pass\u00e9|augment\u00e9|baiss\u00e9|r\u00e9duit)e? de"
-    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of"
-    r"|anything but|far from(?: being)?"
-    r"|(?:not|n['\u2019]t|never) (?:charged?|ha[dv]e?|ask for|require|owed?|offer(?:ed)?|received?)(?: you)? an?"
-    r" [^\W\d_]+ of"
-    r"|(?:thought|believed|meant|supposed)(?: [^\W\d_]+){0,3}"
-    rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?{_MONEY}\Z"
-    r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
-    r"|(?<!\w)(?P<then>(?:until|till) [^,.;]{1,40} (?:was|were) [^,.;]{0,20}\Z)"
-    r"|(?<!\w)(?P<untrue>(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)|den(?:y|ie[ds])) that\b)",
-    re.IGNORECASE,
-)
-"""What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
-_CONDITION: Final = (
-    r"(?:(?:if|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so|gew\u00fcnscht|vorhanden|n\u00f6tig"
-    r"|(?:it is |you have )?not (?:yet|already)|noch nicht|(?:you|there) (?:have|are) (?:any |further )?questions)\b)"
-    r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|in (?:the )?case|in the event|on condition"
-    r"|provided (?:that|you|it|he|she|they|no)|assuming|supposing|should (?:you|the|it)|sofern"
-    r"|(?-i:[Ss]i)|en cas (?:de|d['\u2019][^\W\d_]+)|en caso de|im falle?|vorausgesetzt|\u00e0 condition)(?=\s)"
-)
-_CONDITIONAL: Final = lazy_pattern(rf"\W*(?:{_CONDITION})\b", re.IGNORECASE)
-_CONDITION_BEFORE: Final = lazy_pattern(
-    rf"(?<!\w)(?:{_CONDITION})\b.*?(?:[,:](?! ?[0-9])|\bthen\b).*"
-    r"|(?<!\w)(?:suppos|assum|imagin|pretend|hypothe|let['\u2019]s say\b).*",
-    re.IGNORECASE,
-)
-_CONDITION_BEHIND: Final = lazy_pattern(
-    rf"[)\]]?,? [(]?(?:only |but |even |except )*(?!unless)(?:{_CONDITION})\b"
-    rf"(?![^;|\n)]{{1,60}}[:=]\s?{_MONEY}[0-9])[^;|\n]*",  # and no condition of the amount behind it
-    re.IGNORECASE,
-)
+_OF_ANOTHER: Final = lazy_pattern(r"(?<=[0-9])(?:\s?[^\W\d_]{1,4}|[^\w\s])?\s?[(\[][^()\[\]]*[)\]]")
+"""What stands in brackets right behind an amount."""
+_PARTS: Final = lazy_pattern(r"(:|[|\t;()\[\]]|\s[-\u2013\u2014]\s|\s{2,})")
 _BARE: Final = lazy_pattern("[0-9.,]+")
+_WHOLE: Final = lazy_pattern("[0-9]+")
 _CELL: Final = lazy_pattern("[;|]")
-_BAR: Final = lazy_pattern(r"(?<!\\)\|")
 _GUESSING: Final = lazy_pattern(r"\b(?:estimat|approx|guess|rough|provisional|circa)", re.IGNORECASE)
-_STAMPED: Final = (
-    "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED"
-    "|TRAINING MODE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER"
-)
-_PAPER: Final = (
-    "(?:invoice|receipt|bill|quote|offer|copy|document|statement|contract|rechnung|quittung|angebot|beleg|vertrag"
-    "|facture|re\u00e7u|devis|contrat|factura|recibo)"
-)
-_STAMP: Final = lazy_pattern(
-    rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:{_STAMPED})(?: (?i:invoice|receipt|bill|quote|offer|copy))?[^\w\n]*$"
-    rf"|^[^\w\n]*(?i:(?:{_STAMPED}|example|storno)[ -]?{_PAPER}|{_PAPER} (?:annul\u00e9e?|storniert))[^\w\n]*$"
-    rf"|\b(?i:(?:this|diese[rs]?|cette?) (?:[^\W\d_]+ )?{_PAPER} (?:is|was|has been|ist|wurde|est|a \u00e9t\u00e9)"
-    rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{_CALLED})\b"
-    r"(?! (?:after|at|for|if|once|to|unless|until|when|where|with|without)\b)"
-    rf"|this is (?:only )?an? (?:{_CALLED}) {_PAPER}\b)"
-    rf"|^[^\n0-9|]{{0,40}}\b(?i:{_PAPER})\b[^\n0-9|]{{0,20}}(?:[(\[]|[-\u2013\u2014] ?)(?i:{_STAMPED})[^\w\n]*$",
-    re.MULTILINE,
-)
-"""A line that says of the whole document that nothing in it holds."""
+_SENTENCE_ENDS: Final = lazy_pattern(r"\s{0,9}(?:[.;|)\n]|\Z)")
 _NOTE_MARKS: Final = "*\u2020\u2021\u00a7\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079"
 _NOTE_MARK: Final = lazy_pattern(rf"(?:[^\S\n]?(?:{SIGN}|{CODE}))?[^\S\n]?(?P<mark>[{_NOTE_MARKS}]+)(?!\w)")
 _NOTE: Final = lazy_pattern(rf"^[^\S\n]*(?P<mark>[{_NOTE_MARKS}]+)[)\s]*(?P<note>.*)", re.MULTILINE)
 _DOUBTING_NOTE: Final = lazy_pattern(
-    rf"\b(?:estimate|approx|provisional|preliminary|thousands?\b|millions?\b|(?:{_CALLED}|{_CONDITION})\b)",
-    re.IGNORECASE,
+    rf"\b(?:estimate|approx|provisional|preliminary|thousands?\b|millions?\b|(?:{CALLED}|{CONDITION})\b)", re.IGNORECASE
 )
 _WORD: Final = lazy_pattern(r"[^\W\d_]{3,}")
 _ENDING: Final = lazy_pattern("(?:e?s|e?d|ing|e)$")
@@ -152,80 +67,118 @@ class Statements:
 
     def __init__(self, text: str) -> None:
         self._text = text
-        stamp = _STAMP.search(text)
+        stamp = words.STAMP.search(text)
         self._stamp = "" if stamp is None else stamp[0]
         self._notes: dict[str, list[tuple[int, str]]] | None = None
+        self._heads: Heads | None = None
 
-    def hold(self, span: tuple[int, int], question: str) -> bool:
-        """Whether an amount or a date at a place is stated.
+    def against(self, span: tuple[int, int], question: str, *, money: bool = False) -> str:
+        """Why an amount or a date at a place is not stated, empty where it is.
 
         Args:
             span: the place.
             question: what is asked for: an instruction, a label, the name of a field.
+            money: whether an amount of money is asked for, which no reference is.
         """
         start, end = span
-        if denied_before(self._text, start):
-            return False
-        if guessed(self._text, start, end) and not _GUESSING.search(question):
-            return False
         front = f"{begun_before(self._text, start)} "
-        if _ASKED.match(front) and _QUESTION.match(self._text, end):
-            return False
-        called, condition = self._called(front, start, end), self._condition(front, end)
-        said = " ".join((called, condition, self._note(end))).strip()
-        named = not said or not _stems(question).isdisjoint(_stems(said))
-        return named and (not self._stamp or not _words(question).isdisjoint(_words(self._stamp)))
+        if denied_before(self._text, start):
+            return "denied"
+        governed = words.GOVERNED.search(_CELL.split(front[-2 * _REACH :])[-1])
+        if governed is not None:
+            return f"behind {shorten(governed[0].strip(), 40)!r}"
+        if guessed(self._text, start, end) and not _GUESSING.search(question):
+            return "as a guess"
+        if words.ASKED.match(self._text, end):
+            return "as part of a question"
+        if (
+            money
+            and _WHOLE.fullmatch(self._text, start, end)
+            and words.REFERENCE.search(self._text, max(start - 20, 0), start)
+        ):
+            return "as a reference"
+        named = _stems(question)
+        for said in (*self._called(front, start, end), self._note(end)):
+            if said and named.isdisjoint(_stems(said)):
+                return f"beside {shorten(said.strip(), 40)!r}, which the question does not name"
+        condition = self._condition(front, start, end, question)
+        if condition:
+            return f"so only on a condition that the question does not name: {shorten(condition.strip(), 60)!r}"
+        if self._stamp and _words(question).isdisjoint(_words(self._stamp)):
+            return f"in a document that says {shorten(self._stamp.strip(), 40)!r}"
+        return ""
 
-    def _called(self, front: str, start: int, end: int) -> str:
-        """The words by which an amount is called none, empty where there are none."""
+    def _called(self, front: str, start: int, end: int) -> list[str]:
+        """The words by which an amount is called none."""
         line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
-        line = _ENDED.split(line)[-1]
+        line = _OF_ANOTHER.sub("", _ENDED.split(line)[-1])
         entry = _ENTRY.match(line)
         parts = _PARTS.split(line if entry is None else line[entry.end() :])
-        labels = [*self._heading(start), self._column(start), *parts]
-        found = [part for part in labels if _LABEL.fullmatch(part)]
-        found += [part for part in labels[:-1] if _CONDITIONAL.match(part)]
-        before = _CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))
+        labels = [f"{part}{sign}" for part, sign in zip(parts[::2], [*parts[1::2], ""], strict=True)]
+        heads = self._above(start, end)
+        found = [label["said"] or label[0] for part in (*heads, *labels) if (label := words.LABEL.fullmatch(part))]
+        found += [part for part in (*heads, *labels[:-1]) if words.CONDITIONAL.match(part)]
+        before = words.CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))
         if before is not None:
-            found.append("-" if before["never"] or before["then"] or before["untrue"] else before[0])
-        behind = _CALLED_BEHIND.match(self._text, end)
+            found.append("-" if before["never"] or before["then"] else before[0])
+        behind = words.CALLED_BEHIND.match(self._text, end)
         if behind is None and not _BARE.fullmatch(self._text, start, end):
-            behind = _REPLACED.match(self._text, end)
-        found += [] if behind is None else [behind[0]]
-        return " ".join(found)
+            behind = words.REPLACED.match(self._text, end)
+            texts = self._text[start:end], "" if behind is None else behind[0]
+            currencies = {head.currencies for text in texts if (head := Head.read(text)) is not None}
+            behind = None if len(currencies - {frozenset()}) > 1 else behind  # the same in another currency
+        return found if behind is None else [*found, behind[0]]
 
-    def _heading(self, start: int) -> list[str]:
-        """The heading above a place, and what ends with a colon above its paragraph."""
+    def _above(self, start: int, end: int) -> list[str]:
+        """The heading above a place, a line above its paragraph that is a label, and the heads of its column."""
         above = self._text[max(start - 8 * _REACH, 0) : start].split("\n")[:-1]
-        found: list[str] = []
+        self._heads = self._heads or Heads(self._text)
+        found = [f"{head}:" for head in self._heads.over(start, end)]
         ended = apart = False
         for line in reversed(above):
             if line.startswith("#"):
-                return [*found, line]
+                return [*found, f"{line}:"]
             if line.strip():
-                if not ended and line.rstrip(" *_").endswith(":"):
+                if not ended and (line.rstrip(" *_").endswith(":") or words.LABEL.fullmatch(line)):
                     found.append(line)
                 ended = ended or apart or bool(found)
             else:
                 apart = True
         return found
 
-    def _column(self, start: int) -> str:
-        """The cell of the first row of a table above a place, empty where it stands in none."""
-        begin = self._text.rfind("\n", 0, start) + 1
-        at, head = len(_BAR.findall(self._text, begin, start)), ""
-        if at:
-            for line in reversed(self._text[max(begin - 50 * _REACH, 0) : begin].split("\n")[:-1]):
-                if "|" not in line:
-                    break
-                head = line
-        return "".join(_BAR.split(head)[at : at + 1])
+    def _condition(self, front: str, start: int, end: int, question: str) -> str:
+        """The condition on which alone an amount would be so, empty where the question names it or there is none."""
+        cell = _CELL.split(front)[-1]
+        behind = words.CONDITION_BEHIND.match(self._text, end, end + 2 * _REACH)
+        definite = words.DEFINITE.search(cell) is not None
+        new = words.INDEFINITE.search(cell)
+        said, negative = "", False
+        if words.OTHERWISE_BEFORE.search(cell) or words.OTHERWISE_BEHIND.match(self._text, end):
+            earlier = list(words.CONDITIONS.finditer(self._text, max(start - 4 * _REACH, 0), start))
+            said, negative = (earlier[-1][0], True) if earlier else ("", False)
+        elif behind is not None:
+            said = "" if definite and behind["verb"] else behind["said"]
+        elif not definite:
+            said = self._governing(cell, end)
+        if not said:
+            return ""
+        if new is not None and not _stems(question).isdisjoint(_stems(new["said"])):
+            return ""
+        shared = _stems(question) & _stems(said)
+        negative ^= words.NEGATED.search(said) is not None
+        denied = any(re.search(rf"{words.NEGATION}[\s-]+(?:\w+\s+){{0,2}}{stem}", _plain(question)) for stem in shared)
+        return "" if shared and denied is negative else said
 
-    def _condition(self, front: str, end: int) -> str:
-        """The condition on which an amount would be so, empty where there is none."""
-        found = _CONDITION_BEFORE.search(_CELL.split(front)[-1])
-        found = found or _CONDITION_BEHIND.match(self._text, end, end + _REACH)
-        return "" if found is None else found[0]
+    def _governing(self, cell: str, end: int) -> str:
+        """The condition in front of an amount that is one for it, empty where there is none."""
+        for found in words.CONDITION_BEFORE.finditer(cell):
+            closed = words.CONDITION_ENDS.search(cell, found.end())
+            if closed is not None:
+                return cell[found.start() : closed.start()]
+            if found["case"] or _SENTENCE_ENDS.match(self._text, end):
+                return cell[found.start() :]
+        inside = words.CONDITION_INSIDE.search(cell)
+        return "" if inside is None else inside["said"]
 
     def _note(self, end: int) -> str:
         """The footnote of an amount, where it says that the amount is not so; else empty."""
@@ -250,9 +203,13 @@ def _common() -> frozenset[str]:
     return frozenset(_ENDING.sub("", word) for word in _COMMON)
 
 
+def _plain(text: str) -> str:
+    letters = (each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    return "".join(letters).replace("_", " ").casefold()
+
+
 def _words(text: str) -> set[str]:
-    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
-    return {_ENDING.sub("", word.casefold()) for word in _WORD.findall(plain.replace("_", " "))} - _common()
+    return {_ENDING.sub("", word) for word in _WORD.findall(_plain(text))} - _common()
 
 
 def _stems(text: str) -> set[str]:

@@ -162,6 +162,12 @@ class Heads:
             found = [Head(each.currencies or label.currencies, label.power) for each in found] or [label]
         return tuple(dict.fromkeys(found))
 
+    def over(self, start: int, end: int) -> list[str]:
+        """The heads of the column of the number from offset `start` up to `end`, as they are written."""
+        number = bisect_right(self._starts, start) - 1
+        row, at = self._row_of(number), (start - self._starts[number], end - self._starts[number])
+        return [] if row is None else [text for head in self._groups.get(number, ()) for text in _over(head, row, *at)]
+
     def _columns(self, number: int, start: int, end: int) -> list[Head]:
         row = self._row_of(number)
         found: list[Head] = []
@@ -222,20 +228,26 @@ def _delimited(line: str, delimiter: str) -> tuple[_Cell, ...]:
     return tuple(cells)
 
 
+def _over(head: _Row, row: _Row, start: int, end: int) -> list[str]:
+    """The cell of a row of heads over a number in a row below it, none where it cannot be told."""
+    if len(head.cells) < 2 or head.delimiter != row.delimiter:
+        return []
+    if head.delimiter:
+        at = bisect_right(row.cells, start, key=lambda cell: cell.start) - 1
+        return [head.cells[max(at, 0)].text] if len(head.cells) == len(row.cells) else []
+    over = [cell.text for cell in head.cells if cell.start < end and cell.end > start]
+    return over if len(over) == 1 else []
+
+
 def _above(head: _Row, row: _Row | None, start: int, end: int) -> list[Head]:
     """What a row of heads says of a number in a row below it."""
     if row is None:
         return []
-    if head.delimiter and head.delimiter == row.delimiter:
-        if len(head.cells) == len(row.cells):
-            at = bisect_right([cell.start for cell in row.cells], start) - 1
-            return _heads([head.cells[max(at, 0)].text])
-        return _heads([cell.text for cell in head.cells])
+    over = _over(head, row, start, end)
+    if over:
+        return _heads(over)
     if head.delimiter or row.delimiter:
-        return []
-    over = [cell for cell in head.cells if cell.start < end and cell.end > start]
-    if len(head.cells) > 1 and len(over) == 1:
-        return _heads([over[0].text])
+        return _heads([cell.text for cell in head.cells]) if head.delimiter == row.delimiter else []
     marked = [text for cell in head.cells for text in _statements(cell.text)]
     if len(head.cells) == 1 and len(marked) < 2:
         return []  # a line of words, such as a name

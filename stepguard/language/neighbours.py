@@ -128,6 +128,8 @@ _GUESSED: Final = (
     r"|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly"
     r"|i (?:think|guess|believe)"
     r"|(?:would|could|might|may)(?: have)? (?:be(?:en)?|come to|amount to|cost|total)"
+    r"|(?:serait|co\u00fbterait|s'\u00e9l\u00e8verait|ser\u00eda|costar\u00eda|sarebbe|costerebbe)(?: de| di| \u00e0)?"
+    r"|un[oa]s|voraussichtlich"
     r"|sch\u00e4tzungsweise|zirka|\u00e0 peu pr\u00e8s|alrededor de|m\u00e1s o menos"
     r"|etwa|ungef\u00e4hr|rund|knapp|gesch\u00e4tzt|vielleicht|wahrscheinlich|vermutlich|environ|presque|peut-\u00eatre|quiz\u00e1s?|casi"
     r"|aproximadamente|aprox\.?|circa"
@@ -141,7 +143,7 @@ _GUESSED_BEHIND: Final = lazy_pattern(
     r"-?ish\b|-something\b|[- ]odd\b|[ ,(]{1,3}(?:tbc|tbd|to be (?:confirmed|determined|agreed)|provisional"
     r"|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)"
     r"|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
-    rf"|[^\S\n]*,?[^\S\n]*[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
+    rf"|[^\S\n]{{0,9}},?[^\S\n]{{0,9}}[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
     rf"(?:[\])]|[.,;|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",
     re.IGNORECASE,
 )

@@ -180,6 +180,16 @@ UNSTATED = (
     *("Si vous payez en retard, {}", "En cas de retard : {}", "Im Falle eines Verzugs: {}", "Let's say it is {}"),
     *("if paid late, {}", "{} if paid late", "If paid late: {}", "| If late | {} |"),
     *("Total 70 EUR, or {} if paid late", "Total 70 EUR; unless paid today, {}", "Suppose the total is {}"),
+    # thought, asked, or to be ignored
+    *("I believe the rent is {}.", "We think it comes to {}.", "Perhaps we should say {}.", "As far as I know, {}."),
+    *("The cost is expected to be {}.", "Le prix serait de {}.", "Unos {}", "Guess: {}", "Co\u00fbt estim\u00e9 : {}"),
+    *("Shall I transfer {} today?", "She asked if the rent is {}.", "I asked whether the rent is {}."),
+    *("Ignore the {}.", "We never agreed to pay {}.", "{} is not the total.", "Il totale non \u00e8 {}",),
+    # in further places
+    *("(old) rent {}", "Rent {}, crossed out;", "<h2>Example</h2><p>Total: {}</p>", "## Old tariff\n\nBasic: {}"),
+    *("Item;Old price\nTea; {}", "Item    Old price\nTea       {}", "Item,Old price,Price\nTea,{},70 EUR"),
+    *("The fee of {} was increased to 90 EUR", "Moved from {} to 90 EUR", "For {} read 90 EUR"),
+    "von {} auf 90 EUR erh\u00f6ht",
     # in a footnote
     *("Total {}*\n\n* estimated", "Total {}\u00b9\n\n\u00b9 in thousands", "Total {}\u2020\n\u2020 if paid late"),
 )  # fmt: skip
@@ -196,6 +206,13 @@ STATED = (
     *("If you have questions, call. Total {}", "If the order is over {}, shipping is free", "How much? {}"),
     *("We paid {} about a week ago", "{}, probably in cash", "{}. If paid late, 90 EUR.", "{}, or 90 EUR if paid late"),
     *("IF: {}", "Egg {}", "Discount, if any: {}", "Rent {} unless otherwise agreed", "It is {}. Any questions?"),
+    *("The rent is {}. Is that right?", "Total {} - questions? Call us.", "What is the rent?\n{}", "All about tea {}"),
+    *("Not only tea but cake: {}", "Do not forget that the rent is {}.", "We never charge more than {}."),
+    *("IF Award {}", "Rent: 70 EUR (old), {} (new)", "Old Fashioned {}", "{} \u2192 108 USD"),
+    *("Void where prohibited\n{}", "Call us if you need help. Rent {}", "Unless otherwise agreed, the rent is {}."),
+    *("If you cancel late, the deposit of {} is kept.", "The deposit of {} is due if you sign.", "In any case {}"),
+    *("When we arrived, we paid {}.", "We paid {} when we arrived."),
+    *("Free shipping if the order is over {}, else 5 EUR", "This is not a receipt\n{}"),
     *("a. tea\nb. milk\nc. {}", "Total {}*\n\n* incl. tax", "Example:\nTotal 70 EUR\n\nTotal {}"),
 )  # fmt: skip
 AMOUNTS = [("80.00 EUR", "money(EUR)"), ("\u20ac80", "money(EUR)"), ("80 mg", "quantity(mg)"), ("80%", "percent")]
@@ -226,6 +243,22 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
             ("Copy the penalty.", True), ("Copy the total.", False))),
         *(("If not paid in time, a late fee of 80 EUR is added.", question, held) for question, held in (
             ("Copy the late fee.", True), ("Copy the total.", False))),
+        *((document, question, held) for document in (  # a condition governs its clause, whatever that is about
+            "If you cancel late, the {} is 80 EUR.", "The {} is 80 EUR when you cancel late.", "Cancelled late: 80 EUR",
+            "The {} if you cancel late is 80 EUR.", "As {}, 80 EUR is charged if you cancel late.",
+            "In the event of late cancellation the {} is 80 EUR.", "(if you cancel late) {} 80 EUR",
+            ) for question, held in (("Copy the rental deposit.", False), ("What if the guest cancels?", True))),
+        *((f"80 EUR if you are a member, {behind}", question, held) for behind in ("100 EUR otherwise.", "else 100 EUR")
+            for question, held in (("the price for members", True), ("the price for non-members", False),
+                ("what those who are not members pay", False), ("the price", False))),
+        *((f"100 EUR if you are a member, {behind}", question, held) for behind in ("80 EUR otherwise.", "else 80 EUR")
+            for question, held in (("the price for members", False), ("the price for non-members", True),
+                ("what those who are not members pay", True), ("the price", False))),
+        *((f"{label}: 80 EUR\nNew rent: 90 EUR", question, held) for label, question, held in (
+            ("Old rent", "the rent", False), ("Previous rent", "the rent", False), ("Alte Miete", "the rent", False),
+            ("Precio anterior", "the price", False), ("Previous rent", "the previous rent", True))),
+        *((f"{label} 80", question, False) for label in ("Invoice no.", "Room", "See section", "Article", "Tel:")
+            for question in ("Copy the price.",)),
         *(("There is no deposit of 80 EUR", q, h) for q, h in (("How much is the deposit?", False),)),
         *((f"{called}: 80 EUR", question, False) for called, question in (  # words that only begin alike
             ("Incorrect", "Copy the income."), ("Expected", "Copy the expenses."), ("Proposed", "the property tax"))),
@@ -247,6 +280,22 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
 def test_a_question_may_ask_for_what_is_old_or_conditional(document: str, question: str, held: bool) -> None:
     """What is called something stands there for the question that names it, and for no other one."""
     assert grounded(document, "80", "money(EUR)", question=question) is held
+
+
+@all_rows(
+    "document, said",
+    [
+        *(("approx. 80 EUR", "as a guess"), ("never ask for 80 EUR", "behind"), ("Void: 80 EUR", "beside 'Void'")),
+        *(("Is it 80 EUR now?", "as part of a question"), ("If paid late, 80 EUR", "'If paid late'")),
+        *(("VOID\nTotal 80 EUR", "'VOID'"), ("I think 80 EUR", "behind 'I think'"), ("Page 80", "as a reference")),
+        ("8 EUR", "does not stand in"),
+    ],
+)  # fmt: skip
+def test_why_an_amount_is_not_stated_is_said(document: str, said: str) -> None:
+    """What stands beside the amount is named, so that the step can be asked for what it means."""
+    step = Step("t", instruction="Copy the rent.", type="money(EUR)", reads=["doc"], checks=[Grounded("doc")])
+    (judgement,) = judge_claims([step], [Claim("t", (), "80", "80")], {"doc": document})
+    assert said in judgement.verdicts[0].reason
 
 
 @all_rows(
