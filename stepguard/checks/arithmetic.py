@@ -168,7 +168,7 @@ def _target(
 
 
 def _check_work(targets: tuple[_Target, ...], step: Step, work: tuple[str, ...]) -> tuple[DeviationKind, str] | None:
-    """What is wrong with the working, None if nothing is."""
+    """Find what is wrong with the working; None if nothing is."""
     target = targets[0]
     tree, values = target.tree, target.values
     if not work:
@@ -277,7 +277,7 @@ def _same_work(written: Expression, tree: Expression, values: Mapping[str, Value
 
 
 def _unrounded(tree: Expression) -> Expression:
-    """What stands inside an outermost ``round``: working may show the division and then its rounded result."""
+    """The argument of an outermost ``round``: working may show the division and then its rounded result."""
     return tree.arguments[0] if type(tree) is Call and tree.function == "round" else tree
 
 

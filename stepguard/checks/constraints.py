@@ -353,7 +353,7 @@ def _has_operands(tree: Expression) -> bool:
 
 
 def _value_of(tree: Expression, values: Mapping[str, Value]) -> Value:
-    """What an expression comes to, with or without operands."""
+    """Evaluate an expression, with or without operands."""
     return evaluate_term(tree, values) if _has_operands(tree) else evaluate(tree, values)
 
 

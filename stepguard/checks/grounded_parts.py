@@ -62,7 +62,7 @@ def parts_in(kind: ValueType, value: Value, place: str = "", item: int | None = 
 def crossing(
     parts: Sequence[Part], spans: Callable[[Part], Sequence[CharRange]], rival: Callable[[Part, CharRange], str | None]
 ) -> str | None:
-    """Why the items of a list cannot stand in the document beside each other; None where they can.
+    """Why a document cannot hold all items of a list side by side; None where it can.
 
     Args:
         parts: the values of all items, in order.
@@ -103,14 +103,14 @@ def _in_order(rows: Sequence[dict[str, Part]], spans: Callable[[Part], Sequence[
     used: dict[str, set[str]] = {}
     for row in rows:
         shown = tuple(f"{field}={show_value(part.value)}" for field, part in row.items())
-        again = shown in whole
+        repeated = shown in whole
         whole.add(shown)
         for field, part in row.items():
             text = show_value(part.value)
             free = next((span for span in spans(part) if span[0] >= ends.get(field, 0)), None)
             if free is not None:
                 ends[field] = free[1]
-            elif again or part.kind.kind not in _SHARED or text not in used.get(field, ()):
+            elif repeated or part.kind.kind not in _SHARED or text not in used.get(field, ()):
                 return (
                     f"{part.place}: {shorten(text, 60)!r} has no place of its own behind those of the items before it"
                 )

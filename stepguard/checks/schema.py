@@ -126,7 +126,7 @@ class Schema(BuiltCheck):
         return self._no_objection() if self.veto else self._pass()
 
     def _wrong(self, text: str) -> str | None:
-        """What is wrong with a text, None if nothing is."""
+        """Find what is wrong with a text; None if nothing is."""
         if len(text) > MAX_TEXT:
             return f"{len(text)} characters, at most {MAX_TEXT} are looked at"
         # Neither pydantic nor the pattern engine reads such text.

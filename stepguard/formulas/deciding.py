@@ -42,7 +42,7 @@ from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.expressions import Name, Number
 
 Assumption = Literal["real", "positive", "integer", "natural"]
-"""What a symbol stands for; a natural number is a positive whole one."""
+"""The domain of a symbol; a natural number is a positive whole one."""
 
 ASSUMPTIONS: Final[tuple[str, ...]] = get_args(Assumption)
 

@@ -55,7 +55,7 @@ NumericValue = Exact | Interval
 
 
 def _make(low: float, high: float, ulps: int = 1) -> Interval:
-    """An interval, opened by so many units in the last place on both sides."""
+    """Widen an interval by a number of units in the last place on both sides."""
     for _ in range(ulps):
         low, high = math.nextafter(low, -math.inf), math.nextafter(high, math.inf)
     if not (math.isfinite(low) and math.isfinite(high)):

@@ -74,7 +74,7 @@ def parse_formula(
 
 
 def _is_word(name: str) -> bool:
-    """Whether a name is a word, which nobody multiplies by writing it beside another one."""
+    """Whether a name is a word, which nobody multiplies by juxtaposition."""
     return len(name) > 1 and name.isalpha() and name not in GREEK
 
 
@@ -345,7 +345,7 @@ class FormulaParser:
         return Name(name)
 
     def _group(self) -> Formula:
-        """What a LaTeX command applies to: braces, or one digit or letter."""
+        """The argument of a LaTeX command: braces, or one digit or letter."""
         if self.accept("{"):
             return self._inside("}")
         token = self.token

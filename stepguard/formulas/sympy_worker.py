@@ -176,7 +176,7 @@ def _exponential(tree: Any) -> Any:
 
 
 def _minimal(tree: Any) -> Any:
-    """Zero where the minimal polynomial of an algebraic number is that of zero."""
+    """Replace an algebraic number by zero where its minimal polynomial is that of zero."""
     import sympy
 
     unknown = sympy.Dummy()

@@ -27,7 +27,7 @@ FUNCTIONS: Final = frozenset({
 })  # fmt: skip
 MATRIX_FUNCTIONS: Final = frozenset({"det", "transpose", "inverse", "trace"})
 NO_NUMBERS: Final = frozenset({"oo", "zoo", "inf", "infinity", "infty", "nan", "undefined", "complexinfinity"})
-"""Names, in small letters, of what is no number, although computer algebra calculates with it."""
+"""Names, in lower case, that computer algebra calculates with although they are no numbers."""
 
 TokenKind = Literal["number", "name", "function", "sign", "word", "end"]
 

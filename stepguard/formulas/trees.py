@@ -114,7 +114,7 @@ def walk(tree: Formula) -> Iterator[Formula]:
 
 
 def children(node: Formula) -> tuple[Formula, ...]:
-    """What a node is made of."""
+    """The children of a node."""
     match node:
         case Sum(terms):
             return terms

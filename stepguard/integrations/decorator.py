@@ -40,7 +40,7 @@ Takes = Literal["messages", "prompt"]
 """The argument of the function: a list of ``{"role": ..., "content": ...}``, or all of it as one text."""
 
 Returns = Literal["result", "answer"]
-"""What the decorated function returns: the `Result`, whatever its status, or the answer of a verified one."""
+"""The return value of the decorated function: the `Result`, whatever its status, or only a verified answer."""
 
 _PARTS: Final[Mapping[str, str]] = {"system": "", "user": "User: ", "assistant": "Assistant: "}
 _BY_POSITION: Final = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
@@ -181,9 +181,9 @@ def _parameters_before(function: object, takes: Takes) -> int:
     wanted = [each for each in parameters if each.kind in _BY_POSITION and each.default is each.empty]
     lacking = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY and each.default is each.empty]
     if not wanted or lacking:
-        told = f"it also needs {lacking[0]}" if lacking else "it takes none"
+        problem = f"it also needs {lacking[0]}" if lacking else "it takes none"
         raise ConfigError(
-            f"{_name(function)}() is to be called with {takes}, and {told}: write def {_name(function)}({takes})",
+            f"{_name(function)}() is to be called with {takes}, and {problem}: write def {_name(function)}({takes})",
             option="function",
         )
     # "str" too: under `from __future__ import annotations` an annotation is its text.
@@ -234,8 +234,8 @@ def _is_async(function: object) -> bool:
 
 
 def _as_prompt(messages: Sequence[Mapping[str, str]]) -> str:
-    said = [f"{_PARTS[message['role']]}{message['content']}" for message in messages]
-    return "\n\n".join([*said, "Assistant:"])
+    parts = [f"{_PARTS[message['role']]}{message['content']}" for message in messages]
+    return "\n\n".join([*parts, "Assistant:"])
 
 
 def _name(function: object) -> str:

@@ -107,13 +107,13 @@ def procedure_node(
         why = shortfall(found, **allowed)
         if why is not None and on_unverified == "raise":
             raise why
-        told = _storable(found.to_dict())
+        recorded = _storable(found.to_dict())
         data = {
-            "answer": told["answer"] if why is None else None,
-            "values": told["values"] if why is None else {},
+            "answer": recorded["answer"] if why is None else None,
+            "values": recorded["values"] if why is None else {},
             "status": found.status,
             "refusal": None if why is None else refusal_of(found, at_least=at_least),
-            "result": told,
+            "result": recorded,
         }
         return {key: data[each] for each, key in keys.items() if key is not None}
 

@@ -135,7 +135,7 @@ def procedure_tool(
     types = {} if wanted.look_back is not None else {step.id: step.type for step in wanted.steps}
     if unknown := sorted(set(values or ()) - types.keys()):
         raise ConfigError(f"{wanted.name} has no step {unknown[0]!r}", option="values")
-    told = types.keys() if values is None else set(values)
+    included = types.keys() if values is None else set(values)
     answer_type = {each.name: each.type for each in wanted.inputs} | types
     of_answer = answer_type.get(wanted.answer, wanted.steps[len(wanted) - 1].type if wanted.straight else TEXT)
     # Weak: a tool lives as long as its agent, and the context of a call should not.
@@ -158,14 +158,14 @@ def procedure_tool(
                 "again with the same arguments: say that there is no verified answer."
             )
         assert result.answer is not None
-        said: dict[str, object] = {"answer": shown_value(of_answer, result.answer)}
-        said["values"] = {
-            name: shown_value(types[name], value) for name, value in result.values.items() if name in told
+        content: dict[str, object] = {"answer": shown_value(of_answer, result.answer)}
+        content["values"] = {
+            name: shown_value(types[name], value) for name, value in result.values.items() if name in included
         }
-        said["status"] = result.status
+        content["status"] = result.status
         if result.weak:
-            said["weak"] = dict(result.weak)
-        return json.dumps(said, ensure_ascii=False, allow_nan=False)
+            content["weak"] = dict(result.weak)
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
     async def invoke(context: ToolContext[Any], arguments: str) -> str:
         try:

@@ -25,7 +25,7 @@ def check_procedures(procedures: Mapping[str, Procedure] | None) -> dict[str, Pr
 
 
 def _strongest(step: Step) -> Strength:
-    """The most that can stand behind a step. A check of your own may prove what it passes."""
+    """The strongest support a step can have. A check of your own may prove what it passes."""
     if step.expression is not None or step.performer != "model":  # who else performs it is taken at their word
         return "proved"
     return max(

@@ -165,9 +165,9 @@ _MEASURES: Final = {
 
 def _problems_text(problems: Sequence[str], inputs: Sequence[Input]) -> str:
     more = len(problems) - _MOST
-    said = "; ".join(problems[:_MOST]) + (f"; {more} more" if more > 0 else "")
+    listed = "; ".join(problems[:_MOST]) + (f"; {more} more" if more > 0 else "")
     wanted = "; ".join(f"{each.name}: {_described(each.type)}" for each in inputs) or "no arguments"
-    return f"{said}. Expected: {wanted}"
+    return f"{listed}. Expected: {wanted}"
 
 
 def _quoted(name: str) -> str:

@@ -476,7 +476,7 @@ def cut_off(name: str) -> CallAnswer:
 
 
 def part_of(of: Any, name: str) -> Any:
-    """A part of a message, which is an object of a library or a mapping; None where there is none."""
+    """A part of a message, an object of a library or a mapping; None where it is missing."""
     return of.get(name) if isinstance(of, Mapping) else getattr(of, name, None)
 
 

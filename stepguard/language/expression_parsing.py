@@ -228,7 +228,7 @@ class _Parser:
         return "".join([*pieces, plain[at:]])
 
     def _truth(self) -> Expression:
-        """What is joined by `and` or by `or`, one of them at a time."""
+        """Parse operands joined by `and`, or by `or`; a mixture needs brackets."""
         operands = [self._negation()]
         joined = self.tokens[self.at][1]
         if joined not in ("and", "or"):

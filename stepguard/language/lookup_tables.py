@@ -113,7 +113,7 @@ class _Branch:
         self.starts: list[_Range] | None = None  # of ranges that do not meet, those that begin somewhere, in order
 
     def under(self, key: _Key) -> _Branch:
-        """The branch of a key, made where there is none."""
+        """The branch of a key, created where it is missing."""
         if key is None:
             self.otherwise = self.otherwise or _Branch()
             return self.otherwise

@@ -189,7 +189,7 @@ def multiplied_units(unit: Unit, other: Unit) -> Unit:
 
 
 def unit_power(unit: Unit, exponent: int) -> Unit:
-    """A unit to a whole power. Raises TooLargeError: its exponents are higher than those of a unit can be."""
+    """A unit to a whole power. Raises TooLargeError: an exponent is higher than a unit may have."""
     return multiplied_units(tuple((name, power * exponent) for name, power in unit), ())
 
 

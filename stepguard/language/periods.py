@@ -66,7 +66,7 @@ class Period:
         return Period(*parts)
 
     def times(self, count: int) -> Period:
-        """So many times this period."""
+        """Multiply this period."""
         if abs(count) > _MAX_COUNT:
             raise TooLargeError(f"a period of more than {_MAX_COUNT} days or months")
         return Period(self.months * count, self.days * count, self.working_days * count)

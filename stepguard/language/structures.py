@@ -154,7 +154,7 @@ def write_structure(kind: ValueType, value: Value) -> str:
 
 
 def json_data(kind: ValueType, value: Value) -> object:
-    """A value as JSON data: lists and objects, truth values as they are, everything else as text."""
+    """Convert a value to JSON data: lists, objects and truth values as such, everything else as text."""
     if kind.items is not None and isinstance(value, tuple):
         return [json_data(kind.items, each) for each in value]
     if kind.record is not None and isinstance(value, Record):

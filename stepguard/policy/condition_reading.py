@@ -47,7 +47,7 @@ LinearSum = Mapping[str, Fraction]
 
 
 class ValueRange(NamedTuple):
-    """What the values of a term may be: multiples of `step`, from `least` to `most`, or one of some `options`."""
+    """The possible values of a term: multiples of `step`, from `least` to `most`, or one of some `options`."""
 
     step: Fraction | None = None
     least: Fraction | None = None
@@ -121,7 +121,7 @@ class ConditionReader:
         )
 
     def name(self, name: str, kind: ValueType, value: Expression | str) -> None:
-        """A name for what an expression comes to, or for what a text tells apart from everything else."""
+        """Bind a name to the value of an expression, or to an unknown identified by a text."""
         self.types[name] = kind
         if isinstance(value, str):
             self.texts[name] = value
@@ -266,7 +266,7 @@ class ConditionReader:
 
 
 def _number_of(text: str) -> Fraction:
-    """A number that stands for this text and no other."""
+    """The number that represents a text, and no other text."""
     # The x in front keeps leading zero bytes apart.
     return Fraction(int.from_bytes(f"x{text}".encode("utf-8", "surrogatepass")))
 
@@ -322,7 +322,7 @@ def _against_bound(operator: str, difference: LinearSum, ranges: Mapping[str, Va
 
 
 def _range_of(parts: tuple[tuple[str, Fraction], ...], ranges: Mapping[str, ValueRange]) -> ValueRange:
-    """The range of a sum, from those of its terms."""
+    """The range of a sum, from the ranges of its terms."""
     if len(parts) == 1 and (options := ranges.get(parts[0][0], ValueRange()).options):
         return ValueRange(options=options)
     step: Fraction | None = Fraction(0)

@@ -132,7 +132,7 @@ class _Cases(NamedTuple):
 
 
 class _Inequality(NamedTuple):
-    """A sum that comes to more than nothing, or to nothing where it is not strict."""
+    """The constraint that a sum is positive, or where it is not `strict`, not negative."""
 
     sum: LinearSum
     strict: bool

@@ -25,12 +25,12 @@ class GateJournal(Protocol):
 
     @property
     def conversation(self) -> str:
-        """What the keys of its calls are made of."""
+        """The name of the conversation, which goes into the keys of its calls."""
         ...
 
     @property
     def changes(self) -> Sequence[Mapping[str, Any]]:
-        """What has happened in earlier processes, in order."""
+        """The changes of earlier processes, in order."""
         ...
 
     def write(self, change: Mapping[str, Any]) -> None:
@@ -43,7 +43,7 @@ class GateJournal(Protocol):
 
 
 class GateLedger(Protocol):
-    """What keeps conversations, such as `stepguard.ledger.Ledger`."""
+    """A store of conversations, such as `stepguard.ledger.Ledger`."""
 
     def open_gate(self, policy: Policy, *, run_id: str, conversation: str, options: Mapping[str, Any]) -> GateJournal:
         """Begin a conversation, or go on with one; `options` are those of the gate that what it says depends on."""

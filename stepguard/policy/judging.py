@@ -164,7 +164,7 @@ class _RuleJudge:
         return truth
 
     def needed(self, value: Callable[[], T], demand: Demand) -> T:
-        """What is worked out from expressions, without which nothing behind it can be judged."""
+        """A value that all later parts depend on; where it cannot be known, judging stops."""
         try:
             return value()
         except FactMissing as missing:
@@ -332,7 +332,7 @@ class _RuleJudge:
         return tuple(values)
 
     def call_text(self, pattern: CallPattern, scope: RuleScope) -> str:
-        """The call that an agent is told to make; what only the host knows is left out."""
+        """The call that an agent should make; what only the host knows is left out."""
         shown: list[str] = []
         for name, tree in pattern.arguments(self.policy.tools[pattern.tool].names):
             text = "..." if scope.hides(tree) else shown_argument(scope.value(tree))
@@ -399,7 +399,7 @@ def _spelling(values: Mapping[str, Value], wanted: Mapping[str, Value]) -> Spell
 
 
 def _condition_text(condition: ExpressionLike, scope: RuleScope) -> str:
-    """A condition with what it reads, for people."""
+    """Describe a condition and the values that it reads, for people."""
     tree = tree_of(condition)
     values = (f"{name} = {shorten(str(scope[name]), 120)}" for name in variables_in(tree) if name in scope)
     return "; ".join((short_text(tree), *values))

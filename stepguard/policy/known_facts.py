@@ -18,7 +18,7 @@ from stepguard.policy.rules import MOMENT
 
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 _KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")
-"""Types of keys that are asked about as they are written: a bare number would not say its unit."""
+"""Types of keys that questions show as they are written: a bare number would not say its unit."""
 
 
 class KnownFacts:

@@ -127,7 +127,7 @@ class GateMemory:
         self.known.add(texts_in(self.facts.learn(fact, keys, value, strength)))
 
     def learn_at_start(self, facts: Mapping[str, object]) -> None:
-        """What the host knows from the start; of a conversation that goes on, what is new of it."""
+        """Add the facts that the host knows from the start; in a resumed conversation, only new ones."""
         known = {each["fact"]: each["value"] for each in self.facts.entries if not each["keys"]}
         for name, value in facts.items():
             if self._durable is None or name not in known or known[name] != plain_data(value):

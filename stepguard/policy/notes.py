@@ -59,7 +59,7 @@ class _Sum(NamedTuple):
 
 
 _Sources = Mapping[str, _Argument]
-"""What names stand for, as far as an agent has written it."""
+"""Name -> the source of its value, as far as an agent has written it."""
 
 
 def notes_on(rules: Iterable[Rule], tools: Mapping[str, DeclaredTool]) -> tuple[PolicyNote, ...]:

@@ -126,7 +126,7 @@ def _outermost(lines: list[str]) -> str:
 
 
 def _explained(text: str, error: UnexpectedInput) -> PolicyError:
-    """What is wrong, with the line and the remedy."""
+    """The error for a refused text, with its line and the remedy."""
     lines = text.split("\n")
     if not any(line.strip() and not line.lstrip().startswith("#") for line in lines):
         return PolicyError("no rule found: write one, such as `never delete_account`", line=1)

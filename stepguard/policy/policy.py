@@ -34,7 +34,7 @@ class FactMissing(Exception):
 
 
 class FactTable(Table):
-    """A fact with keys, where expressions look it up; what is known of it stands in `known`."""
+    """A fact with keys, as expressions look it up; `known` holds its known values."""
 
     __slots__ = ("known",)
 
@@ -46,7 +46,7 @@ class FactTable(Table):
         self.known = {}
 
     def over(self, known: Mapping[tuple[Value, ...], Value]) -> FactTable:
-        """The same fact with what is known of it in one conversation."""
+        """A copy of the fact with the values known in one conversation."""
         made = FactTable(self.name, dict(self.keys), self.value)
         made.known = known
         return made
@@ -106,7 +106,7 @@ class DeclaredTool:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Those of its arguments, in order."""
+        """The names of its arguments, in order."""
         return tuple(each.name for each in self.parameters)
 
 

@@ -39,7 +39,7 @@ _CLOCK_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
 _ALIKE: Final = {
     **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"), **dict.fromkeys((0x2018, 0x2019, 0x2BC), "'"), 0x2800: None,
 }  # fmt: skip
-"""Dashes, apostrophes and blanks that a reader takes for the plain ones, and NFKC leaves as they are."""
+"""Dashes, apostrophes and blanks that look like the plain ones, but that NFKC does not normalise."""
 _EPOCH: Final = datetime(1970, 1, 1)
 _MAX_POWER: Final = 30
 """A number of ten to this power, or to as little, is no amount of anything."""
@@ -311,7 +311,7 @@ def _plain_result(kind: ValueType, given: object) -> Value | None:
 
 
 def _number_text(given: object) -> str | None:
-    """The digits of a JSON number, None where it is none."""
+    """The digits of a JSON number, None for anything else."""
     if isinstance(given, bool):
         return None
     if isinstance(given, JsonNumber):

@@ -47,7 +47,7 @@ def rejudge(
 
 
 def _judge(gate: PolicyGate, change: Mapping[str, Any], known: set[int], *, observed: bool) -> str | None:
-    """What is wrong with a change; `known` are the numbers of the calls before it, and is added to."""
+    """Say what is wrong with a change; `known`, the numbers of the calls before it, is extended."""
     made: set[int] = set()
     for decision in change.get("decisions", ()):
         if decision["outcome"] != "allow":

@@ -57,7 +57,7 @@ NO_MOMENT: Final = datetime.min
 
 @dataclass(slots=True)
 class RecordedCall:
-    """A call as it was recorded: where it stands, and what is known of it."""
+    """A recorded call, with its place and its outcome."""
 
     line: int
     tool: str
@@ -148,8 +148,8 @@ def replay_conversation(
     for place, kind, id in sorted(steps):
         call = conversation.calls[id]
         if kind == 0:
-            heard = bisect_right(moments, place)
-            before = conversation.messages[heard - 1][1] if heard else ()
+            earlier = bisect_right(moments, place)
+            before = conversation.messages[earlier - 1][1] if earlier else ()
             given = call.arguments if isinstance(call.arguments, str | Mapping) else json.dumps(call.arguments)
             for role in gate.policy.roles(call.tool):
                 if confirmed(role, before):

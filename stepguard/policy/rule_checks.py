@@ -170,7 +170,7 @@ class RuleChecker:
         self.notes.append(PolicyNote(demand.line, text))
 
     def _bind(self, name: str, kind: ValueType, value: Expression | str, demand: Demand, scope: DemandScope) -> None:
-        """Give a name its meaning: what an expression comes to, or something that a text tells apart."""
+        """Bind a name to the value of an expression, or to an unknown identified by a text."""
         if name in scope.reader.types or name in self.expressions.tables or name in self._calls.tools:
             raise PolicyError(f"{name!r} has a meaning already: choose another name")
         scope.bound[name] = demand.line

@@ -82,7 +82,7 @@ class CallPattern:
         object.__setattr__(self, "named", tuple((name, tree_of(each)) for name, each in self.named))
 
     def arguments(self, names: Iterable[str]) -> list[tuple[str, ExpressionLike]]:
-        """The arguments that are given, by name: `names` are those of the tool."""
+        """The given arguments by name; `names` are the parameters of the tool."""
         return [*zip(names, self.positional, strict=False), *self.named]
 
 
@@ -230,7 +230,7 @@ class Prohibition(WordedDemand):
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """``rest = order.paid - order.refunded``: a name for what an expression comes to."""
+    """``rest = order.paid - order.refunded``: a name for the value of an expression."""
 
     name: str
     value: ExpressionLike

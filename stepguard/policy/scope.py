@@ -53,7 +53,7 @@ class RuleScope(dict[str, Value]):
         return RuleScope(self, self._facts, self._tables, self._secret)
 
     def bind(self, name: str, value: Value, source: ExpressionLike) -> None:
-        """A name for what an expression comes to, a secret where that reads one."""
+        """Bind a name to the value of an expression; it is secret where the expression reads a secret."""
         self[name] = value
         if self.hides(source):
             self._secret |= {name}

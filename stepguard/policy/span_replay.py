@@ -68,7 +68,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
 
 
 class _Nesting:
-    """Which spans stand for the execution of a tool, each once: an inner layer may have recorded it again.
+    """Pick the spans of executed tools, each once: an inner layer may have recorded the same call again.
 
     Raises:
         ConfigError: two executions have the same span and are not the same call.

@@ -54,7 +54,7 @@ CHECKS: Final = Plugins(
         "same_matrix": ("stepguard.checks.formulas.matrices", "SameMatrix"),
     },
 )
-"""The checks of this package, and those of others."""
+"""The checks of this package and of other installed ones."""
 
 
 def make_check(name: str, setting: object = None) -> Check:

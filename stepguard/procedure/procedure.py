@@ -207,13 +207,13 @@ class Procedure:
 
     @property
     def calls(self) -> frozenset[str]:
-        """Those of `names` that calls of another procedure set."""
+        """The `names` that are set by calls of other procedures."""
         statements = (statement for each in (self, *calls_in(self.body)) for statement in statements_in(each.body))
         return frozenset(statement.id for statement in statements if isinstance(statement, ProcedureCall))
 
     @property
     def set_by_steps(self) -> frozenset[str]:
-        """Those of `names` that steps set."""
+        """The `names` that are set by steps."""
         return frozenset(step.id for each in (self, *calls_in(self.body)) for step in steps_in(each.body))
 
     @property

@@ -357,7 +357,7 @@ class Step:
 
     @property
     def exact(self) -> Expression | None:
-        """What its value is held against where that is no arithmetic (see `Evaluates`); None elsewhere."""
+        """The expression that checks hold its value against (see `Evaluates`); None where there is none."""
         if not self.checks:
             return None
         return next((check.expression for check in self.checks if getattr(check, "name", None) == "evaluates"), None)  # type: ignore[attr-defined]

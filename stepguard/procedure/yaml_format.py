@@ -127,7 +127,7 @@ def parse_yaml(
 
 
 def _items(root: Any, role: str) -> Iterator[Any]:
-    """What a document declares, as the grammar of the language would have found it."""
+    """Collect the declarations of a document, in the form that the grammar of the language gives them."""
     top = mapping_of(root, role, TOP)
     if "steps" not in top:
         raise ProcedureError("steps: is missing", line=line_of(root))

@@ -171,7 +171,7 @@ class Memory:
 
     @contextmanager
     def holding(self, client: str) -> Iterator[Charge]:
-        """What one request takes, until it has left."""
+        """Hold the resources of one request until it leaves."""
         charge = Charge(self, client)
         try:
             yield charge
@@ -202,6 +202,6 @@ class Charge:
         self._size = 0
 
     def resize(self, size: int) -> None:
-        """Take so many bytes altogether. Raises Problem: there is no room for them."""
+        """Change the bytes held to a new total. Raises Problem: there is no room for them."""
         self._memory.take(self._client, size - self._size)
         self._size = size

@@ -165,7 +165,7 @@ def create_app(
 
 
 def _keys(option: str, given: str | Iterable[str] | None) -> tuple[str, ...]:
-    """The keys of an option, without the white space that a file or a variable adds; none where it is None."""
+    """The keys of an option, without white space from a file or a variable; empty where it is None."""
     if given is None:
         return ()
     keys = [key.strip() for key in ([given] if isinstance(given, str) else given)]

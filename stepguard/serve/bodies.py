@@ -127,7 +127,7 @@ def _decode(body: bytes) -> RequestBody | None:
 
 
 def read_object(body: bytes) -> dict[str, Any] | None:
-    """The JSON object that a response of the upstream is, as far as anybody could read it; None where it is none."""
+    """Decode a response of the upstream as a JSON object; None where it is not one."""
     read = _decode(body)
     return None if read is None else read.data
 

@@ -20,7 +20,7 @@ _LAST_WORDS_SECONDS: Final = 5.0
 
 
 class HttpCall:
-    """A request, and what is sent in return."""
+    """A request and its response."""
 
     def __init__(self, scope: Scope, receive: Receive, send: Send, limits: Limits) -> None:
         self.request: Final = Request(scope, receive)
@@ -33,13 +33,13 @@ class HttpCall:
         self.complete = False
         """Whether the whole response was sent."""
         self.last_event: Callable[[HttpProblem], bytes] | None = None
-        """What ends a streamed response that goes wrong; None where nothing can be said in it."""
+        """The event that ends a failed stream; None where the protocol has none."""
         self.answer_headers: Final[dict[str, str]] = {}
         """Headers that go with every response."""
         self.facts: Callable[[], Mapping[str, Any]] | None = None
         """The current state of the guarded run behind it; None where there is none."""
         self.resources: Final = AsyncExitStack()
-        """What is let go of once the response was sent, or failed."""
+        """Release what the call holds, once the response was sent or has failed."""
         self._receive: Final = receive
         self._send: Final = send
         self._limits: Final = limits
@@ -158,6 +158,6 @@ class HttpCall:
 
 
 async def _nothing() -> Message:
-    """What a response receives: that the caller leaves is listened to elsewhere."""
+    """The `receive` of a response, which never reports a disconnect: that is watched elsewhere."""
     await asyncio.Event().wait()
     raise AssertionError("nobody sets it")

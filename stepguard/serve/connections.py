@@ -80,7 +80,7 @@ class Connections:
         return limits if most is None or most >= limits.concurrent else replace(limits, concurrent=most)
 
     def protocol(self, *arguments: Any, **options: Any) -> Connection:
-        """What uvicorn makes for each connection."""
+        """The protocol factory that uvicorn calls for each connection."""
         return Connection(self, *arguments, **options)
 
     def enter(self, connection: Connection, client: str) -> bool:

@@ -1,4 +1,4 @@
-"""What the server takes on: the size of a request, how many at once, how long."""
+"""The limits of the server: the size of a request, how many at once, how long."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAY_BE_ZERO: Final = ("waiting", "grace_seconds")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What one server takes on. None is no limit, where it is allowed.
+    """The limits of one server. None is no limit, where it is allowed.
 
     A client is an address, or a key where the server knows several.
 
@@ -88,5 +88,5 @@ class Limits:
             )
 
     def share(self, number: int) -> int:
-        """What one client may take of so many."""
+        """The share of a limit that a single client may use."""
         return math.ceil(number * self.client_share)

@@ -48,7 +48,7 @@ class Metrics:
         self._waiting: Final = Gauge("stepguard_waiting", "Requests that wait for their turn.", registry=self.registry)
 
     def watch(self, gate: Gate) -> None:
-        """Tell what is the case at this gate."""
+        """Update the gauges of this gate."""
         self._in_flight.set_function(lambda: gate.in_flight)
         self._waiting.set_function(lambda: gate.waiting)
 

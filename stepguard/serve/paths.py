@@ -19,7 +19,7 @@ from stepguard.errors import ConfigError
 from stepguard.serve.errors import HttpProblem, wrong_request
 
 GUARDED: Final = {"/v1/chat/completions": "chat", "/v1/responses": "responses", "/v1/messages": "messages"}
-"""The paths of what is guarded, and the names of their endpoints."""
+"""Guarded path -> the name of its endpoint."""
 
 PASSED: Final = (
     "POST /audio/speech",
@@ -96,7 +96,7 @@ def one_path(written: str) -> str:
 
 
 def encode(path: str) -> str:
-    """A path of `one_path` as it is sent."""
+    """Escape a path of `one_path` for sending."""
     return quote(path, safe="/:@!$&'()*+,=~")
 
 
@@ -122,5 +122,5 @@ def read_route(text: str) -> tuple[str, str]:
 
 
 def says_nothing(path: str) -> bool:
-    """Whether what is posted at a path is said to no model that would answer in words."""
+    """Whether a POST to a path reaches no model that answers in words."""
     return path.startswith(_SILENT)

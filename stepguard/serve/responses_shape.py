@@ -18,7 +18,7 @@ _MORE: Final = (
     *("temperature", "top_p", "user", "metadata", "service_tier", "safety_identifier", "prompt_cache_key"),
     "prompt_cache_retention",
 )
-"""What goes with every call."""
+"""Fields that go with every call."""
 _READ_FIELDS: Final = frozenset(
     {"model", "input", "instructions", "stream_options", "text", "reasoning", "max_output_tokens"}
 )

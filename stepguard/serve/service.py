@@ -148,7 +148,7 @@ class Service:
         return _Endpoint(self, name, shape, work, self._keys)
 
     def converse(self, shape: Shape) -> _Endpoint:
-        """The ASGI application behind a path of what is guarded."""
+        """The ASGI application behind a guarded path."""
 
         async def answer(call: HttpCall, charge: Charge) -> Response:
             body = await read_body(call.body, self.limits, charge)
@@ -215,7 +215,7 @@ class Service:
         return await composed(self._upstream, response, call, self.limits, answers=answers, change=change)
 
     async def pass_on(self, call: HttpCall, charge: Charge) -> Response:
-        """What is on the list of the paths, unless it asks for a procedure."""
+        """Pass on a request to a listed path, unless it asks for a procedure."""
         silent = says_nothing(call.request.scope["path"])
         kind = call.request.headers.get("content-type", "").partition("/")[0].strip().lower()
         # By its first byte and not by its content type: an upstream may read JSON whatever it is called.

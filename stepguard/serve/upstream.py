@@ -246,7 +246,7 @@ class Upstream:
 
 
 def _parts(url: object) -> SplitResult | None:
-    """The parts of an address; None where it is none."""
+    """Split an address into its parts; None where it is malformed."""
     try:
         parts = urlsplit(url) if isinstance(url, str) else None
         if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query:

@@ -138,9 +138,9 @@ def _mark(support: Strength) -> str:
 
 
 def _as_json(result: Result) -> str:
-    told = result.to_dict()
-    steps = {record["step"]: record["value"] for record in told["steps"]}
-    content = {name: told[name] for name in ("answer", "status", "weak")} | {"steps": steps}
+    data = result.to_dict()
+    steps = {record["step"]: record["value"] for record in data["steps"]}
+    content = {name: data[name] for name in ("answer", "status", "weak")} | {"steps": steps}
     return json.dumps(content, ensure_ascii=False, allow_nan=False)
 
 
@@ -158,19 +158,19 @@ def size_of_text(value: Value, told: object) -> object:
 def _facts(result: Result, job: Job | None, *, answered: bool, reasons: bool) -> dict[str, Any]:
     from stepguard.results.view import ResultView  # not worth the time of every import
 
-    told = ResultView.model_validate(result).model_dump(exclude=_HIDDEN)
+    view = ResultView.model_validate(result).model_dump(exclude=_HIDDEN)
     if not reasons:
-        deviations = [each for attempt in told["attempts"] for each in attempt["deviations"]]
-        problem = [] if told["problem"] is None or told["problem"]["kind"] is None else [told["problem"]]
+        deviations = [each for attempt in view["attempts"] for each in attempt["deviations"]]
+        problem = [] if view["problem"] is None or view["problem"]["kind"] is None else [view["problem"]]
         for each in [*deviations, *problem]:
             each["reason"] = each["kind"]
     # The text of an error may hold content, its class does not.
-    if told["problem"] is not None and result.error is not None:
-        told["problem"]["reason"] = type(result.error).__name__
+    if view["problem"] is not None and result.error is not None:
+        view["problem"]["reason"] = type(result.error).__name__
     if not answered:
-        told["values"] = {name: size_of_text(result.values[name], value) for name, value in told["values"].items()}
+        view["values"] = {name: size_of_text(result.values[name], value) for name, value in view["values"].items()}
     return {
-        **told,
+        **view,
         "answered": answered,
         "found": None if job is None else job.found,
         "left_out": None if job is None else job.left_out,

@@ -117,23 +117,25 @@ def read_messages(messages: object) -> Iterator[ChatMessage]:
         if isinstance(content, Sequence) and not isinstance(content, str | bytes):
             texts = [_get(part, "text") if _get(part, "type") in _TEXTS else None for part in content]
             more = not all(isinstance(text, str) for text in texts)
-            said = [text for text in texts if isinstance(text, str)]
-            content, single = "\n".join(said), len(said) < 2
+            readable = [text for text in texts if isinstance(text, str)]
+            content, single = "\n".join(readable), len(readable) < 2
         yield ChatMessage(index, str(_get(message, "role")), content if isinstance(content, str) else "", more, single)
 
 
 def read_arguments(arguments: Mapping[str, Any]) -> list[object]:
     """The messages of a request that is no chat completion."""
-    said: list[object] = [{"role": "system", "content": arguments[name]} for name in _INSTRUCTIONS if name in arguments]
+    messages: list[object] = [
+        {"role": "system", "content": arguments[name]} for name in _INSTRUCTIONS if name in arguments
+    ]
     if arguments.get("content"):
-        said.append({"role": "user", "content": arguments["content"]})
+        messages.append({"role": "user", "content": arguments["content"]})
     for name in _LISTS:
         given = arguments.get(name)
         given = [given] if isinstance(given, str) else given
         if isinstance(given, Iterable) and not isinstance(given, bytes | Mapping):
-            said += [{"role": "user", "content": each} if isinstance(each, str) else each for each in given]
+            messages += [{"role": "user", "content": each} if isinstance(each, str) else each for each in given]
     thread = arguments.get("thread")
-    return [*said, *read_arguments(thread)] if isinstance(thread, Mapping) else said
+    return [*messages, *read_arguments(thread)] if isinstance(thread, Mapping) else messages
 
 
 def current_turn(messages: Sequence[ChatMessage]) -> list[ChatMessage]:
@@ -158,7 +160,7 @@ def _get(given: object, name: str) -> Any:
 
 
 def _means_procedure(lines: Sequence[str]) -> bool:
-    """Whether a text is meant as a procedure: ``inputs:`` comes first, and steps follow."""
+    """Whether a text is meant to be a procedure: ``inputs:`` comes first, and steps follow."""
     rest = [line for line in lines if line.strip() and not line.strip().startswith("#")]
     if rest and NAME.match(rest[0].strip()):
         del rest[0]

@@ -117,13 +117,13 @@ def find_job(
     read = list(read_messages(messages))
     now = {each.index for each in current_turn(read)}
     # Older turns were answered already: a procedure or values in them must not run again.
-    heard = [each for each in read if each.role in SYSTEM or each.index in now]
+    current = [each for each in read if each.role in SYSTEM or each.index in now]
     given: dict[str, object] = {}
     source: ChatMessage | None = None
     if named is not None:
         procedure = named_procedure(named, procedures)
     else:
-        found = [each for each in heard if each.role in trust.procedures and is_procedure(each)]
+        found = [each for each in current if each.role in trust.procedures and is_procedure(each)]
         if not found:
             if inputs is not None:
                 raise ConfigError("inputs are given, and no procedure: name one", option="inputs")
@@ -141,7 +141,7 @@ def find_job(
         for name, value in _exact(inputs, procedure):
             _put(given, name, value)
     else:
-        tellers = [each for each in heard if each is not source and each.role in trust.inputs]
+        tellers = [each for each in current if each is not source and each.role in trust.inputs]
         used += sum(_take_values(given, procedure, each) for each in tellers)
     if source is not None:
         _answers_the_user(source, read, now, told=inputs is not None or used > len(source.text))
@@ -166,7 +166,7 @@ def why_passed(messages: object, *, guarded_only: bool = False) -> PassReason:
 
 
 def named_procedure(named: object, procedures: Mapping[str, Procedure] | None = None) -> Procedure:
-    """The procedure that is meant by a `Procedure`, by the name of one, or by its text.
+    """Resolve a procedure given as a `Procedure`, by name, or as text.
 
     Raises:
         ConfigError: no procedure has this name.

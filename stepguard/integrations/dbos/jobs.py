@@ -223,7 +223,7 @@ def forget_queued(ledger: Ledger, run_ids: Iterable[str]) -> None:
 
 @contextmanager
 def explained(path: str) -> Iterator[None]:
-    """Whatever goes wrong with the database of the queues is an error of the ledger that they are beside."""
+    """Turn every error of the database of the queues into an error of the ledger beside it."""
     try:
         yield
     except StepguardError:
@@ -241,7 +241,7 @@ def load_dbos() -> Any:
 
 
 def queues_of(ledger: Ledger) -> tuple[str, str]:
-    """The database of DBOS that is beside a ledger, and its schema there."""
+    """The database of DBOS beside a ledger, and its schema there."""
     address = ledger.address
     if "://" not in address:
         return f"sqlite:///{Path(address).absolute()}_queue", "stepguard_queue"
@@ -257,6 +257,6 @@ def number_of(workflow: Any) -> int:
 
 
 def one_line(error: BaseException) -> str:
-    """What went wrong, in one line, without the statement and its values."""
+    """Describe an error in one line, without the SQL statement and its values."""
     text = str(getattr(error, "orig", None) or error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"

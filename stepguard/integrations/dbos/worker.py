@@ -274,5 +274,5 @@ class Worker:
 
 
 def _lock_of(worker: str) -> int:
-    """The lock of a worker in the ledger, far behind those of all runs."""
+    """The number of a worker's lock in the ledger, far above the numbers of all runs."""
     return 2**61 + int.from_bytes(blake2b(worker.encode(), digest_size=7).digest())

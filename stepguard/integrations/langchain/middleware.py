@@ -228,8 +228,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         message = _message(backend, body)
         why = shortfall(result, **self._allowed)
         if why is not None and self._on_unverified == "raise":
-            told = body["choices"][0]["message"]["refusal"]
-            raise GuardedCallRefused(told, result=result, raw_message=message) from why
+            refused = body["choices"][0]["message"]["refusal"]
+            raise GuardedCallRefused(refused, result=result, raw_message=message) from why
         return ExtendedModelResponse(ModelResponse([message]), Command(update={"stepguard": result}))
 
 
@@ -239,7 +239,7 @@ def _message(backend: ModelBackend | AsyncModelBackend, body: Mapping[str, Any])
     content, refusal = choice["message"]["content"], choice["message"]["refusal"]
     usage, facts = body["usage"], body["stepguard"]
     problem = facts["problem"]
-    told = {name: facts[name] for name in _FACTS} | {
+    metadata = {name: facts[name] for name in _FACTS} | {
         # Reasons and values stay out: state and messages may be shown to a model.
         "problem": None if problem is None else {"step": problem["step"], "kind": problem["kind"]},
         "attempts": [
@@ -252,7 +252,11 @@ def _message(backend: ModelBackend | AsyncModelBackend, body: Mapping[str, Any])
         content=content if refusal is None else [{"type": "refusal", "refusal": refusal}],
         id=f"stepguard-{facts['run_id']}",
         name=backend.speaker,
-        response_metadata={"model_name": body["model"], "finish_reason": choice["finish_reason"], "stepguard": told},
+        response_metadata={
+            "model_name": body["model"],
+            "finish_reason": choice["finish_reason"],
+            "stepguard": metadata,
+        },
         usage_metadata={
             "input_tokens": usage["prompt_tokens"],
             "output_tokens": usage["completion_tokens"],

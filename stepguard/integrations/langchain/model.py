@@ -33,7 +33,7 @@ except ImportError as error:
     raise MissingExtraError("the LangChain middleware", extra="langchain") from error
 
 ModelSettings = Callable[[Request], Mapping[str, Any]]
-"""What a guarded request binds to the model, by LangChain's names: ``temperature``, ``max_tokens`` ..."""
+"""The settings that a guarded request binds to the model, by LangChain's names: ``temperature``, ``max_tokens`` ..."""
 
 _ROLES: Final[Mapping[str, str]] = {"human": "user", "ai": "assistant"}
 _FINISH: Final = ("finish_reason", "stop_reason", "done_reason")
@@ -64,9 +64,9 @@ class _Common:
 
     def _agent_request(self, request: Request) -> ModelRequest[Any]:
         """The request of the guard as one of the agent: its messages alone, no tools and no schema of an answer."""
-        said = [(message.role, message.content) for message in request.messages]
-        system = said.pop(0)[1] if said and said[0][0] == "system" else None
-        messages: list[Any] = [_KINDS[role](content) for role, content in said]
+        pairs = [(message.role, message.content) for message in request.messages]
+        system = pairs.pop(0)[1] if pairs and pairs[0][0] == "system" else None
+        messages: list[Any] = [_KINDS[role](content) for role, content in pairs]
         settings = {} if self._settings is None else self._settings(request)
         return self._request.override(
             system_message=None if system is None else SystemMessage(system),
@@ -263,7 +263,7 @@ def _secrets(model: object) -> Iterator[str]:
 
 @contextmanager
 def _unstreamed() -> Iterator[None]:
-    """What is asked in here is not streamed as messages of the agent."""
+    """Keep requests made in this context out of the agent's stream of messages."""
     config = ensure_config()  # that of the node
     token = var_child_runnable_config.set({**config, "tags": [*(config.get("tags") or ()), TAG_NOSTREAM]})
     try:

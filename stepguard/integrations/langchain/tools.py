@@ -72,9 +72,9 @@ def _as_decided(request: ToolCallRequest, decision: Decision) -> ToolCallRequest
 
 
 def _refusal(gate: ToolGate, decision: Decision) -> ToolMessage:
-    told = gate.unmade(decision)
-    status = "error" if told.error else "success"  # of a call that was made already, its result
-    return ToolMessage(told.text, tool_call_id=decision.call, name=decision.tool, status=status)
+    answer = gate.unmade(decision)
+    status = "error" if answer.error else "success"  # of a call that was made already, its result
+    return ToolMessage(answer.text, tool_call_id=decision.call, name=decision.tool, status=status)
 
 
 def _booked(gate: ToolGate, decision: Decision, answer: Any) -> Any:

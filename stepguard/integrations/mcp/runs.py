@@ -34,8 +34,8 @@ class Progress:
         if isinstance(action, Commit):
             for record in action.records:
                 self._done += 1
-                said = "verified" if record.verified else "done, with no check"
-                self._due.put_nowait((self._done, f"{record.occurrence} {said}"))
+                outcome = "verified" if record.verified else "done, with no check"
+                self._due.put_nowait((self._done, f"{record.occurrence} {outcome}"))
 
     async def __aenter__(self) -> None:
         self._telling = asyncio.create_task(self._send_progress())

@@ -380,7 +380,7 @@ async def _in_thread(work: Callable[[], _T]) -> _T:
 
 
 async def _answered(work: Awaitable[CallToolResult]) -> CallToolResult:
-    """What a tool answers; what the caller can mend is an error of the tool, which the library does not log."""
+    """Await a tool's answer; what the caller can mend becomes an error of the tool, which the library does not log."""
     try:
         return await work
     except StepguardError as error:

@@ -23,7 +23,7 @@ from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 
 _INTEGER = re.compile(r"-?[0-9]{1,1000}\Z")  # others become text: clients would round them
 _MAX_BODY: Final = 4 * 1024 * 1024
-"""The library refuses larger ones; they are handed on as they are."""
+"""The library refuses larger bodies itself; they are passed on unchanged."""
 
 _Scope = MutableMapping[str, Any]
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -90,27 +90,27 @@ class ExactBodies:
             await self._app(scope, receive, send)
             return
         body = b""
-        told: list[MutableMapping[str, Any]] = []
+        events: list[MutableMapping[str, Any]] = []
         while True:
             event = await receive()
             if event["type"] != "http.request":
-                told.append(event)
+                events.append(event)
                 break
             body += event.get("body", b"")
             if not event.get("more_body", False):
                 break
             if len(body) > _MAX_BODY:
-                told.append({"type": "http.request", "body": body, "more_body": True})
+                events.append({"type": "http.request", "body": body, "more_body": True})
                 break
         # The length has changed with the body; one that was cut off or is too large goes on as it came.
-        if not told:
+        if not events:
             sent = self._exact(body)
             headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"content-length"]
             scope = {**scope, "headers": [*headers, (b"content-length", str(len(sent)).encode())]}
-            told.append({"type": "http.request", "body": sent, "more_body": False})
+            events.append({"type": "http.request", "body": sent, "more_body": False})
 
         async def replay() -> MutableMapping[str, Any]:
-            return told.pop(0) if told else await receive()
+            return events.pop(0) if events else await receive()
 
         await self._app(scope, replay, send)
 

@@ -66,7 +66,7 @@ class _CallRequest(NamedTuple):
 
 
 class _Judging(NamedTuple):
-    """A call that waits for facts to be judged, in so many rounds."""
+    """A call that waits for facts to be judged, with the number of rounds so far."""
 
     call: _CallRequest
     questions: tuple[FactQuestion, ...]
@@ -74,7 +74,7 @@ class _Judging(NamedTuple):
 
 
 class _Flying(NamedTuple):
-    """A call that the server has, and what it was called with."""
+    """A call passed on to the server, with its arguments."""
 
     call: str
     tool: str
@@ -180,11 +180,11 @@ class GatedSession:
         asked = params.get("requestState")
         if isinstance(asked, str) and asked in self._asked:
             responses = params.get("inputResponses")
-            said = responses.get(_QUESTION) if isinstance(responses, JsonObject) else None
-            self._person.answered(self._asked.pop(asked)[1], said)
+            response = responses.get(_QUESTION) if isinstance(responses, JsonObject) else None
+            self._person.answered(self._asked.pop(asked)[1], response)
             others = [pair for pair in params.pairs if pair[0] not in ("requestState", "inputResponses")]
             # They answer a question of the gate, which the server has never asked.
-            params = JsonObject(others)  # these were not for the server
+            params = JsonObject(others)
         return self._judged(_CallRequest(id, line, params, name, given))
 
     def _waiting(self) -> list[_CallRequest]:

@@ -66,7 +66,7 @@ _ABSENT: Final = frozenset({"NotGiven", "Omit"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WrapSettings(CallRules):
-    """What every call of a wrapped client shares; see `stepguard.integrations.openai.client.wrap`."""
+    """The settings that all calls of a wrapped client share; see `stepguard.integrations.openai.client.wrap`."""
 
     client: Any
     on_unverified: Literal["raise", "return"]
@@ -289,7 +289,7 @@ def retry_of(client: object) -> RetryPolicy:
 
 
 def _seconds(timeout: Any) -> Any:
-    """Seconds, of a number or of an object of the HTTP library, whose longest wait for data is meant."""
+    """The seconds of a timeout: a number, or the longest wait for data in an object of the HTTP library."""
     return getattr(timeout, "read", timeout)
 
 

@@ -214,7 +214,7 @@ class _AnyResponses(_Proxy):
         return self._settings.client.responses
 
     def _call(self, arguments: dict[str, Any]) -> ResponsesCall | None:
-        """The guarded call that these arguments make, None for one that is to be passed on."""
+        """The guarded call for these arguments, None for one to pass on."""
         job = self._settings.job(arguments, said=input_messages)
         return None if job is None else ResponsesCall(self._settings, job, arguments)
 
@@ -255,7 +255,7 @@ class _AsyncResponses(_AnyResponses):
 
 
 def _attribute(settings: WrapSettings, holder: Any, name: str) -> Any:
-    """What a client has under a name.
+    """Look up an attribute of a client.
 
     Raises ConfigError: it leads to a model, and what is said to it would have to be read.
     """

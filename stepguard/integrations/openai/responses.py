@@ -81,7 +81,7 @@ class ResponsesCall(GuardedCall):
 
 
 class ResponseManager:
-    """What ``stream`` gives: entered, it runs the procedure and gives the events of the answer."""
+    """The context manager of ``stream``: entered, it runs the procedure and yields the events of the answer."""
 
     def __init__(self, call: ResponsesCall) -> None:
         call.stream = True

@@ -176,7 +176,7 @@ class OutputChecker:
         return self._notified(judging.outcome(self.name, no))
 
     def rejected(self, kind: DeviationKind, reason: str, *, step: str | None = None) -> OutputCheck:
-        """The check of an output that is rejected for what is around it."""
+        """The result for an output that is rejected as a whole, before its values are compared."""
         return self._notified(OutputCheck(procedure=self.name, verified=False, step=step, kind=kind, reason=reason))
 
     @property
@@ -258,10 +258,10 @@ class OutputChecker:
         for name, support in judging.weak.items():
             if STRENGTHS.index(support) < self._at_least:
                 bare = support == "unverified"
-                said = (
+                reason = (
                     f"nothing vouches for {name}" if bare else f"{name} is {support}, not {STRENGTHS[self._at_least]}"
                 )
-                raise NotAccepted(name, "unverified", said, retry=False)
+                raise NotAccepted(name, "unverified", reason, retry=False)
 
 
 def _read_type(step: Step) -> ValueType | None:

@@ -35,21 +35,21 @@ def read_agent_messages(context: ModelRequestContext) -> list[dict[str, object]]
     """
     instructions = context.model_request_parameters.instruction_parts or ()
     # Each by itself: what a function of the agent adds is not to become part of another.
-    said: list[dict[str, object]] = [{"role": "system", "content": part.content} for part in instructions]
+    converted: list[dict[str, object]] = [{"role": "system", "content": part.content} for part in instructions]
     for message in context.messages:
         if isinstance(message, ModelResponse):
-            said.append({"role": "assistant", "content": message.text or ""})
+            converted.append({"role": "assistant", "content": message.text or ""})
             continue
         for part in message.parts:
             if isinstance(part, SystemPromptPart):
-                said.append({"role": "system", "content": part.content})
+                converted.append({"role": "system", "content": part.content})
             elif isinstance(part, UserPromptPart):
-                said.append({"role": "user", "content": _content(part)})
+                converted.append({"role": "user", "content": _content(part)})
             elif isinstance(part, SpeechPart):
-                said.append({"role": "user", "content": [{"type": "audio"}]})
+                converted.append({"role": "user", "content": [{"type": "audio"}]})
             else:  # of a tool, or of the framework, whose parts differ between releases
-                said.append({"role": "tool", "content": ""})
-    return said
+                converted.append({"role": "tool", "content": ""})
+    return converted
 
 
 def _content(part: UserPromptPart) -> str | list[dict[str, str]]:
@@ -97,11 +97,11 @@ class AnswerShape:
         """The parts of the response that hold an answer; `text` is the answer as text."""
         if self._names is None:
             return [TextPart(text)]
-        told = result.to_dict()
-        answer: object = told["answer"]
+        data = result.to_dict()
+        answer: object = data["answer"]
         if self._whole:
-            answer = {step.id: told["values"][step.id] for step in self._procedure.steps if step.id in told["values"]}
-        values = {ONE_VALUE: answer, "answer": told["answer"], **told["values"]}
+            answer = {step.id: data["values"][step.id] for step in self._procedure.steps if step.id in data["values"]}
+        values = {ONE_VALUE: answer, "answer": data["answer"], **data["values"]}
         filled = json.dumps({name: values[name] for name in self._names if name in values}, ensure_ascii=False)
         return [TextPart(filled) if self._tool is None else ToolCallPart(self._tool.name, filled)]
 

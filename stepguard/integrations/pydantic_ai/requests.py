@@ -55,7 +55,7 @@ class AgentBackend:
         self.sent = 0
         """How many requests were sent."""
         self.usage: Final = RequestUsage()
-        """What all of them cost."""
+        """The total cost of the requests."""
         self.last: ModelResponse | None = None
         """The last response."""
         self.failure: tuple[Exception, Exception] | None = None

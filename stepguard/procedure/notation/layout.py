@@ -30,7 +30,7 @@ class Layout(PostLex):
     always_accept = ("_NL",)
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        """The tokens of one text, with those of its blocks.
+        """Yield the tokens of a text, with block tokens added.
 
         Raises ProcedureError: a line stands at a depth that no line above has, or nests too deep.
         """

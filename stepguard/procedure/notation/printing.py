@@ -175,7 +175,7 @@ def _usual(step: Step) -> Mapping[str, bool]:
 
 
 def _declared_reads(step: Step) -> tuple[str, ...]:
-    """What a step of words reads beside the values that its words name in braces."""
+    """The reads of a step in words that its text has to declare."""
     placed = tuple(dict.fromkeys(PLACEHOLDER.findall(step.instruction or "")))
     return () if step.performer == "person" and step.reads == placed else step.reads
 

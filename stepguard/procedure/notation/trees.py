@@ -68,7 +68,7 @@ class RawStep(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What stands behind the equals sign of a step."""
+    """The right-hand side of a step."""
 
     kind: Literal["formula", "code", "words", "person", "tool", "function", "call"]
     expression: Expression | None = None
