@@ -199,6 +199,7 @@ def about_to_send(model: str) -> None:
     """
     stopped = FORBIDDEN.get()
     if stopped is not None:
+        # Noted as well: where other code swallows the error, leaving `no_real_requests` raises it.
         stopped.append(model)
         raise UnexpectedRequest(
             f"the model {model!r} was about to be asked inside no_real_requests(): give the guard a double from "

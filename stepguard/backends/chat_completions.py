@@ -145,6 +145,7 @@ def _tool_calls(message: object) -> tuple[ToolCall, ...]:
         _tool_call(field(call, "function") or field(call, "custom") or call)
         for call in _listed(field(message, "tool_calls"))
     ]
+    # The older form of a call, which some servers send empty beside the present one.
     older = field(message, "function_call")
     if older is not None and (field(older, "name") or field(older, "arguments")):
         calls.append(_tool_call(older))

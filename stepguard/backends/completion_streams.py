@@ -78,6 +78,7 @@ class CompletionStream:
                     return self.body()
             return self._end(parts, response)
         finally:
+            # Closing ends the connection, and with it what the server would still write.
             if callable(close := getattr(raw, "close", None)):
                 close()
 

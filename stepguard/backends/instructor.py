@@ -123,6 +123,7 @@ class InstructorBackend(SdkBackend):
         self._wire: Final = wire
         self._kind: Final = kind
         self._mode: Final[ReplyBinding] = mode
+        # A copy: a backend does not change, whatever becomes of the caller's mapping.
         self._extra: Final = copy.deepcopy(dict(extra))
         self._marked: Final = bool(prompt_cache) and kept_there
         self._blocking: Final = vendor is not None and vendor.blocking

@@ -388,6 +388,7 @@ class LimiterRegistry:
             key: what tells accounts apart; a digest, rather than the key itself.
         """
         with self._lock:
+            # Taken out and put back, so that the order is that of the last use.
             limiter = self._limiters.pop((endpoint, key), None) or self._new()
             self._limiters[endpoint, key] = limiter
             if len(self._limiters) > self._most:

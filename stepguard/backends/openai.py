@@ -164,6 +164,7 @@ class OpenAIBackend(SdkBackend):
         self._strict: Final = known.strict if strict is None else strict
         self._effort: Final = reasoning_effort
         self._max_tokens_parameter: Final = max_tokens_parameter
+        # A copy: a backend does not change, whatever becomes of the caller's mapping.
         self._extra: Final = copy.deepcopy(dict(extra))
         self._answer_in_reasoning = answer_in_reasoning
         # What is given for the SDK is for it to check, and to take apart.

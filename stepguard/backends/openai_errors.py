@@ -110,6 +110,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
         with suppress(Exception):  # there may be none, and attributes of foreign objects may be code
             for name, value in field(holder, *path).items():
                 if _SECRET_HEADER.search(name) and isinstance(value, str):
+                    # Of `Bearer KEY` the key by itself as well.
                     held += (value, value.rpartition(" ")[2])
     return tuple(dict.fromkeys(text for text in held if isinstance(text, str) and len(text) >= _SHORTEST_SECRET))
 
@@ -133,6 +134,7 @@ def refused_reply(error: Exception, secrets: Iterable[str] = ()) -> Mapping[str,
     if getattr(error, "status_code", None) != 400 or code not in _REFUSED_REPLY:
         return None
     written = _text(field(body, "failed_generation"))
+    # The longest first: one may be a part of another.
     for secret in sorted(secrets, key=len, reverse=True):
         written = None if written is None else written.replace(secret, HIDDEN)
     message: dict[str, Any] = {"content": written}

@@ -98,6 +98,7 @@ class RecordedBackend:
             self._store.tell("signature", json.dumps(mine, sort_keys=True))
             return mine
         theirs: dict[str, Any] = json.loads(known)
+        # Through JSON, as the kept one went: a tuple comes back as a list.
         if theirs != json.loads(json.dumps(mine)):
             odd = sorted(name for name in {*theirs, *mine} if theirs.get(name) != mine.get(name))
             changes = ", ".join(f"{name} was {theirs.get(name)!r} and is {mine.get(name)!r}" for name in odd)
@@ -157,6 +158,7 @@ class RecordedBackend:
     async def areply(self, request: Request) -> RecordedReply:
         """The reply, without blocking the event loop; see `reply`."""
         wanted = _ReplyKey.of(request)
+        # A lock of asyncio belongs to one event loop.
         turn_key = asyncio.get_running_loop(), wanted.key
         turn = self._awaiting.setdefault(turn_key, asyncio.Lock()) if wanted.key else nullcontext()
         async with turn:

@@ -114,6 +114,7 @@ def _as_text(cell: object) -> object:
 def _as_cells(cells: Any) -> bytes:
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerow(cells)
+    # Lone surrogates, which a model may write, cannot be encoded.
     return text.getvalue().encode("utf-8", "replace")
 
 

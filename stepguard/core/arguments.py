@@ -46,6 +46,7 @@ def check_number(
 
     Raises ConfigError: it is none, or out of these bounds.
     """
+    # NaN fails every comparison below.
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if number and 0 <= value <= high and value != math.inf and (value > 0 or not positive):  # type: ignore[operator]
         return

@@ -219,6 +219,7 @@ def deviation_of(judgement: Judgement) -> Deviation | None:
     verdict = judgement.verdict
     if verdict is None or verdict.outcome == "pass":
         return None
+    # A check of the user's need not name a kind.
     kind = (verdict.kind or "wrong_value") if verdict.outcome == "fail" else "undecided"
     return Deviation(kind, judgement.claim.step, verdict.reason)
 
@@ -243,6 +244,7 @@ def _misjudged(judgements: tuple[Judgement, ...], action: CheckClaims) -> str | 
     if [item.claim for item in judgements] != list(action.claims[: len(judgements)]):
         return "the judgements are not on its claims, in their order"
     rejected: set[str] = set()
+    # There may be fewer judgements than claims: the judging ends at the first refusal.
     for number, (step, judgement) in enumerate(zip(action.steps, judgements, strict=False), 1):
         if judgement.value is not None and not step.type.holds(judgement.value):
             return f"the value judged for {step.id} is not of type {step.type}"

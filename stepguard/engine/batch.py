@@ -90,6 +90,7 @@ def as_row(index: int, item: object, key: RowKey | None, names: Collection[str])
         names: those of the procedure's inputs.
     """
     if isinstance(item, BatchRow):
+        # A row of a DataFrame is called by its index already, unless a key is asked for.
         return item if key is None or item.error is not None else as_row(item.index, item.inputs, key, names)
     if isinstance(item, InputError):
         return BatchRow(index, None, {}, item)

@@ -113,6 +113,7 @@ class History:
         """Book a model call that was answered; see `Attempt`."""
         self._calls += 1
         deviations = reply.all_deviations(rejections)
+        # As a set: each kind counts once for a reply.
         self._kinds.update({deviation.kind for deviation in deviations})
         self._attempts.append(
             Attempt(

@@ -207,6 +207,7 @@ class Launcher:
         assert computing.call is not None
         if computing.call.value is not None:
             self._judge.performed(computing, computing.call.value, now)
+        # Where the run has ended meanwhile, the call is not made, though it is recorded.
         elif self._ending.stop is None:
             self.act(computing)
         else:
@@ -311,6 +312,7 @@ class Launcher:
 
         An observing run shows that a model declines, and asks nobody else.
         """
+        # Another model or a person of the ladder has no fallback: their failure ends the rung.
         if asking.flight.rung.backend is not None or self._ending.stop is not None or (declined and self._observe):
             return False
         return self._fallbacks.move_on(asking.backend)

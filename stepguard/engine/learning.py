@@ -48,7 +48,7 @@ class Learning:
             fixed: the share of its prompt that every prompt begins with.
             right: how many of its steps were accepted before the first that deviated.
         """
-        if flight.rung.backend is not None:
+        if flight.rung.backend is not None:  # a profile is about the guard's own model
             return
         # Repairs ask one step in other words: only plain calls tell how long segments may be.
         steps, first = len(flight.segment.steps), flight.rung is FIRST

@@ -94,6 +94,7 @@ class Engine:
             history.restore(journal.attempts)
         observe, chance = settings.observe, random.Random(settings.seed)
         fallbacks = Fallbacks(settings.fallbacks, timeout=settings.retry.timeout)
+        # An observing run shows what the model does by itself: it asks nobody else, and hears every reply to its end.
         repairs = Repairs(settings.repair, Fallbacks() if observe else fallbacks)
         self._learning = learning = Learning(settings.segments, settings.profile, repairs)
         asker = Asker(
@@ -282,6 +283,7 @@ class Engine:
             match phase:
                 case Asking():
                     assert phase.flight.request is not None
+                    # The prompt was sent, and will be billed.
                     usage = paid_without_reply(phase.flight.request)
                     self._spending.settle(action.id, usage)
                     self._history.book_failure(phase, reason, usage=usage, seconds=self._now - phase.sent_at)

@@ -52,6 +52,7 @@ class Recall:
         if segment.steps[0].performer in ("code", "tool"):  # they are performed one by one
             return segment, ()
         while (kept := self._matching(segment)) == () and place_of(segment.occurrences[0]) in self._steps:
+            # What is durable of the first step is not what the step is now: it is asked.
             self.drop(segment.occurrences[0], refused=True)
         if kept:
             return _first(segment, len(kept)), kept
@@ -104,6 +105,7 @@ class Recall:
         asked, value = self._answers.get(str(where), (None, None))
         if value is None or asked != question:
             return None
+        # People answer yes or no.
         if isinstance(value, str) and step.type.kind == "boolean":
             value = _TRUTHS.get(value.strip().lower(), value)
         try:

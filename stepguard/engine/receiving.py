@@ -204,6 +204,7 @@ class Retrier:
         remaining = spending.remaining(now)
         if not (isinstance(error, BackendError) and error.retryable) or flight.rung.once:
             return "failed", error_text(error)
+        # Before the retries: a time-out at the end of the budget is that end, and no failure of the model.
         if late := spending.late(now, least=least):
             return "exhausted", spending.reason(late)
         if asking.sent > retry.retries:

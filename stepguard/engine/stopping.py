@@ -58,7 +58,7 @@ class WrongStepWatch:
         self._reply: PartialReply = PartialReply()
         self._count = 0
         self._state: dict[str, Value] = dict(self._values)
-        self._lost = False
+        self._lost = False  # once true, only the whole reply can tell what is wrong
         self._open: set[str] = set()  # steps that are wrong, or rest on one that is
 
     def _is_wrong(self, key: str, field: object) -> bool:

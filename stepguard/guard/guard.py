@@ -263,6 +263,7 @@ class Guard:
         async def run(row: BatchRow) -> Result:
             name = None if run_id is None else f"{run_id}/{row.index if row.key is None else row.key}"
             try:
+                # The key comes from the row: one that names no run costs that row alone.
                 check_kept(name, kept=True)
             except ConfigError as error:
                 raise InputError(f"the key of the row cannot name a run: {error}") from None
@@ -296,6 +297,7 @@ class Guard:
                 action = run.next_action()
                 if action is None:
                     break
+                # Called before `stopped` is asked, which may have changed while it waited.
                 if asking is not None and isinstance(action, Ask):
                     asking(action)
                 if stopped is not None and _begins(action) and stopped():

@@ -259,6 +259,7 @@ class _LoopThread:
         self.finished.put((number, outcome))
 
     async def _serve(self) -> None:
+        # Made here, on the loop of this thread.
         self._gate, self._stop = asyncio.Semaphore(self._concurrency), asyncio.Event()
         async with _session(self._backend):
             self._open.set_result(asyncio.get_running_loop())

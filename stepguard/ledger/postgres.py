@@ -48,6 +48,7 @@ _SESSION: Final = {
     "tcp_keepalives_count": "3",
     "tcp_user_timeout": "30s",
 }
+# By SQLSTATE.
 _REMEDIES: Final = {
     "53100": "the disk of the server is full: make room, and run again with the same run_id",
     "55P03": f"another program has locked it for {BUSY_SECONDS:.0f} seconds: let it end, and try again",
@@ -201,6 +202,7 @@ class LedgerDatabase(LedgerStore):
                 self._connection.close()
 
     def _connect(self) -> Any:
+        # Otherwise psycopg begins a transaction with every read.
         connection = self._psycopg.connect(**self._options, autocommit=True)
         weakref.finalize(self, _close, connection, os.getpid())
         try:
@@ -335,6 +337,7 @@ class _PostgresSql:
         self._connection: Final = connection
 
     def execute(self, sql: str, arguments: Sequence[object] = (), /) -> SqlRows:
+        # With None instead of an empty sequence psycopg takes a % as it is.
         rows: SqlRows = self._connection.execute(_translated(sql), arguments or None)
         return rows
 

@@ -25,6 +25,7 @@ from stepguard.replies.formats import EquationFormat
 from stepguard.results import Attempt, Occurrence, Result
 
 _PARALLEL: Final = 8
+"""How many segments are looked for at once in a run that was not completed: one of them may be missing."""
 
 
 def load_procedure(file: LedgerStore, digest: str) -> Procedure:
@@ -73,6 +74,7 @@ class RunReplay:
 
     def _perform(self, action: Action, kept: KeptRun) -> None:
         if isinstance(action, Ask) or (isinstance(action, Act) and action.operation is not None):
+            # It stays unanswered: what does not rest on it goes on.
             places = action.occurrences if isinstance(action, Ask) else ()
             if self.missing is None:
                 self.missing_step = places[0] if places else None

@@ -180,6 +180,7 @@ class LedgerFile(LedgerStore):
         try:
             while True:
                 try:
+                    # Immediate: a transaction that began by reading may fail when it wants to write.
                     self._connection.execute("begin immediate")
                 except sqlite3.OperationalError as error:
                     if not error.sqlite_errorname.startswith("SQLITE_BUSY") or time.monotonic() > until:

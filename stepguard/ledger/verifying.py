@@ -110,6 +110,7 @@ def _verify(
     if fault is None:
         fault = _check_procedures(file)
     if fault is not None:
+        # Behind such a fault nothing can be trusted enough to be judged.
         return Verification(records, 0, 0, {}, (fault,), last)
     faults: list[LedgerFault] = []
     unchecked: dict[str, str] = {}

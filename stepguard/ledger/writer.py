@@ -87,6 +87,7 @@ class RunWriter:
         self._open, self._last = True, None
         self._freeing = weakref.finalize(self, self._file.free, self._run)
         try:
+            # Without a record: `journal` takes a run that waits for one that may be running.
             self.write([], {"status = ?": "running"})
         except LedgerError:
             self.give_up()

@@ -128,7 +128,7 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        # Before all else: a reply that was cut off says nothing of how it would have ended.
+        # Before the rungs: a reply that was cut off says nothing of how it would have ended.
         if last == "truncated" and not failures.runaways and failures.kinds[-_CUTS:].count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE_SEGMENT) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:

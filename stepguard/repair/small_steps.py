@@ -137,6 +137,7 @@ class SmallSteps:
         if sign == "*":
             return self.sum_of([self.add(term, sign, Number(piece)) for piece in pieces])
         whole = exact(Fraction(-(-Fraction(number) // 1)))
+        # To the next whole number where it has decimals, else to the next round one.
         up = whole if whole != number else next(rounded_up(number))
         over = exact(up - Fraction(number))
         if result in (up, over):

@@ -45,6 +45,7 @@ _NO_CONTEXT: Final = nullcontext()
 _LEVELS: Final = {"info": logging.INFO, "warning": logging.WARNING}
 
 _LOG: Final = logging.getLogger(_NAME)
+# Or Python would print warnings to stderr where the application handles no logs.
 _LOG.addHandler(logging.NullHandler())
 
 

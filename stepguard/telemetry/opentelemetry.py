@@ -181,6 +181,7 @@ class OpenTelemetry(Hooks):
         span = going.span.span
         if isinstance(action, Ask) and span.is_recording():
             span = self._attempt(going, run, action)
+        # The text of an exception may hold contents: `performed` notes its class alone.
         return self._trace.use_span(span, end_on_exit=False, record_exception=False, set_status_on_exception=False)
 
     def performed(self, run: Run, action: Action, event: Event, /) -> None:

@@ -204,6 +204,7 @@ class Lowering:
 
     def _read_by_checks(self, step: Step) -> None:
         for check in step.checks:
+            # What a check reads has to be verified before the step is asked, too.
             for name in getattr(check, "reads", ()):
                 if name != step.id:
                     self._variable(name)
@@ -260,6 +261,7 @@ class Lowering:
         for name in step.reads:
             self._variable(name)
         text = step.instruction or ""
+        # A person sees the values, a model the names of this round.
         if step.performer == "person":
             text = PLACEHOLDER.sub(lambda match: self._shown(match[1]), text)
         elif self._renamed:
@@ -279,6 +281,7 @@ class Lowering:
                 return _number(value) or tree
             case Choice(then, condition, otherwise):
                 view = ScopeValues(self._scope, self._state)
+                # The other side is not looked at: it may have no value, and no prompt shows a way that was not taken.
                 truth = evaluate_term(condition, view, self._tables)
                 self.control = weakest((self.control, view.support))
                 return self.expression(then if truth else otherwise)

@@ -182,6 +182,7 @@ class Unfolding:
                 yield undecided.names
         path = f"{scope.path}{step.id}" if scope.path else ""
         yield Pending(made, path, site, weakest((control, lowering.control)))
+        # After lowering: the step itself reads what had its name before.
         scope.bind(step.id, Variable(id, step.type))
 
     def _weaken(self, names: tuple[str, ...], scope: Scope, control: Strength) -> None:
@@ -270,6 +271,7 @@ class Unfolding:
                     continue
                 walks[number] = (walk, awaited)
             if not ready and walks:
+                # Any of these lets one of the rounds go on.
                 yield tuple(name for _, awaited in walks.values() for name in awaited)
         for name in assigned(loop.body):
             values = [binding for inner in rounds if (binding := inner.own.get(name)) is not None]
