@@ -22,7 +22,7 @@ from stepguard.language.strict_json import decode
 _TOKEN_COUNTS: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
 _COUNT: Final = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4}", re.ASCII)
 _IMPOSSIBLE: Final = 10**12
-"""No reply takes so many tokens: a server that says so does not know."""
+"""No reply takes so many tokens: a server that counts more does not know."""
 
 
 def read_completion(
@@ -190,6 +190,7 @@ def _text(given: object) -> str | None:
 
 def usage_of(raw: object, choice: object) -> object:
     """What an endpoint counts, in the first place that counts anything; None where none does."""
+    # Groq has a name of its own for the counts of a stream.
     for place in (field(raw, "usage"), field(choice, "usage"), field(raw, "x_groq", "usage")):
         usage = place[-1] if isinstance(place, list) and place else place
         if any(token_count(field(usage, name)) for names in _TOKEN_COUNTS for name in names):

@@ -144,7 +144,7 @@ class EndpointLimiter:
         return self._pace.rate
 
     def declare(self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
-        """Set what a minute may see, None for no such limit.
+        """Set what may be sent in a minute, None for no such limit.
 
         Raises:
             ConfigError: a number is no whole number of 1 or more.
@@ -162,7 +162,7 @@ class EndpointLimiter:
         return request.estimate().input_tokens + round(reply)
 
     def settle(self, estimated: int, usage: Usage) -> None:
-        """What a request has cost that was thought to cost so much."""
+        """Correct the estimate for a request by what it has really cost."""
         if self._tokens is not None:
             with self._lock:
                 spent = usage.input_tokens + usage.output_tokens
@@ -326,6 +326,7 @@ class EndpointLimiter:
             if not crowded:
                 return
             self._clean += 1
+            # Quickly back to what was on its way when the last limit came, and slowly beyond it.
             quick = self._limit + 1 < self._ceiling
             growth = 1.0 if quick else _GROWTH * 2 ** min(self._clean / _DOUBLING, 32.0)
             self._limit = min(float(self._most), self._limit + growth)

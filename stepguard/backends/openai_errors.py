@@ -1,6 +1,6 @@
 """Turns what an SDK's client raises, or gives in the place of an answer, into our own errors, without any secret.
 
-Nothing here imports an SDK: fields are read where they are there, and exceptions are told by name and status; see
+Nothing here imports an SDK: fields are read where they are there, and exceptions are known by name and status; see
 `stepguard.backends.sdk_errors`.
 """
 
@@ -58,6 +58,7 @@ def body_error(error: object, raw: object, say: Callable[[str], str], *, finish:
         say: makes the text of ours of these words.
         finish: the finish reason, where it is that which tells of a failure.
     """
+    # OpenRouter quotes the provider behind it in the metadata.
     words = _text(error) or _text(field(error, "message")) or _text(field(error, "metadata", "raw"))
     hopeless = _spent(error)
     if (status := _status(error)) is not None:
@@ -93,7 +94,7 @@ def _text(given: object) -> str | None:
 
 
 def secrets_of(client: object, error: BaseException | None = None) -> tuple[str, ...]:
-    """What a client shows to its endpoint: its key, as it is now, and headers that hold such.
+    """The secrets that a client shows to its endpoint: its key, as it is now, and headers that hold one.
 
     A key may be made anew for each request, and a token may be known to the client alone: what was sent stands in the
     request of the error.

@@ -18,11 +18,11 @@ _FEW: Final = 20
 _SLOWED: Final = 0.7
 """... or, where fewer than `_FEW` came through in less than a second, at this part of the rate that was held."""
 _CLEAN: Final = 100
-"""So many requests bring the rate back to where the limit came, and as many again a tenth beyond, then faster."""
+"""After this many requests the rate is back where the limit came, after twice as many a tenth beyond, then faster."""
 _SAME_RATE: Final = 0.25
 """A rate that came out twice within this part of itself is taken for that of the endpoint."""
 _PAUSES: Final = 20
-"""It then goes back over so many times the pause that was asked for, so that few are."""
+"""It then recovers over this many times the pause that was asked for, so that pauses are few."""
 
 
 class Bucket:
@@ -38,12 +38,12 @@ class Bucket:
         self._level, self._at = float(self._most), -math.inf
 
     def wait(self, wanted: float, now: float) -> float:
-        """Seconds until so much may be spent; of more than is ever held at once, until all that can be is there."""
+        """Seconds until `wanted` may be spent; for more than it can ever hold, until it is full."""
         short = min(wanted, self._most) - self._filled(now)
         return max(0.0, short / self._rate)
 
     def spend(self, amount: float, now: float) -> None:
-        """Spend so much; what is not there is owed. What was spent for nothing is given back as less than 0."""
+        """Spend an amount, which may be owed; a negative one gives back what was spent for nothing."""
         self._level, self._at = min(self._filled(now) - amount, float(self._most)), now
 
     def _filled(self, now: float) -> float:
@@ -93,11 +93,11 @@ class Pace:
         self._clean += 1
 
     def pause(self, now: float, seconds: float) -> None:
-        """The endpoint asked for a pause of so many seconds: nothing is sent before it is over."""
+        """Send nothing for a pause that the endpoint asked for."""
         self._next = max(self._next, now + seconds)
 
     def slow_down(self, now: float, pause: float) -> None:
-        """A request was refused that was sent since the last time: what passed since then shows what can be borne."""
+        """Slow down: a request sent since the last time was refused. What came through since shows what is borne."""
         self.pause(now, pause)
         self._passed -= 1
         held, before = self.rate, self._bound

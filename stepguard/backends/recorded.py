@@ -176,7 +176,7 @@ class RecordedBackend:
         return "" if self._backend is None else endpoint_of(self._backend)
 
     def session(self) -> AbstractAsyncContextManager[Any]:
-        """A session of the model's, where it has such."""
+        """A session of the model, where it has one."""
         return session_of(self._backend)
 
     def export(self, path: str | Path) -> None:

@@ -1,6 +1,6 @@
 """The replies of all vendors in one form: the body of a chat completion, which one reader reads.
 
-What a body is, is told by what it holds, not by who sent it: OpenAI's responses, Anthropic's messages, Gemini's
+A body is recognised by what it holds, not by who sent it: OpenAI's responses, Anthropic's messages, Gemini's
 candidates, Bedrock's and Cohere's messages come through more than one client each. Fields are read where they are
 there, of objects and of dictionaries alike. Counts are those of chat completions: the tokens of a prompt include those
 from a cache, those of a reply include the hidden ones.

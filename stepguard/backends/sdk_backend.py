@@ -40,7 +40,7 @@ class SdkBackend:
         label: what errors call it.
         client: a client to use; None makes clients, sync and async ones, when they are needed.
         is_async: whether that client can only be awaited.
-        connect: makes a client, an async one where it is told so; called where none is given.
+        connect: makes a client, an async one for True; called where none is given.
         account: says which endpoint is asked, and a digest of the key.
         limiter: how many requests may be on their way at once; None takes that of the endpoint and the key.
         key: a key that was given, which stays out of errors.

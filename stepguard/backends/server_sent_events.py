@@ -1,7 +1,7 @@
 """The body of a response to a request that asked for a stream: events as the server sends them, or one document.
 
 Servers answer such a request in more ways than one: with events, with comments and empty ones between them that keep
-the connection alive, or with the whole reply as JSON. What comes is told by what it begins with, not by its headers.
+the connection alive, or with the whole reply as JSON. Which of these it is shows in its beginning, not in its headers.
 """
 
 from __future__ import annotations

@@ -108,6 +108,7 @@ def _bedrock(sdk: Any, model: str, key: str | None, base_url: str | None, awaite
 
     settings: Any = import_module("botocore.config")
     region = os.environ.get("AWS_REGION", "").strip() or None  # boto3 itself reads AWS_DEFAULT_REGION
+    # By default botocore repeats requests, and gives a reply up after 60 seconds.
     config = settings.Config(retries={"total_max_attempts": 1}, read_timeout=600)
     client = sdk.client("bedrock-runtime", region_name=region, endpoint_url=base_url, config=config)
     return instructor.from_bedrock(client, mode=instructor.Mode.MD_JSON, model=model)

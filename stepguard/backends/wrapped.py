@@ -44,5 +44,5 @@ class WrappedBackend:
         return bool(getattr(self._backend, "can_stop", False))
 
     def session(self) -> AbstractAsyncContextManager[Any]:
-        """A session of the model's, where it has such."""
+        """A session of the model, where it has one."""
         return session_of(self._backend)

@@ -1,4 +1,4 @@
-"""Batches in files: rows from CSV, JSONL or a DataFrame, results to CSV or JSONL, gone on with after a kill."""
+"""Batches in files: rows from CSV, JSONL or a DataFrame, results to CSV or JSONL, resumed after a kill."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class BatchLedger:
     Args:
         out: the file of results.
         form: how they are written.
-        about: what the results depend on; a batch can only be gone on with where it is the same.
+        about: what the results depend on; a batch can only be resumed where it is the same.
 
     Raises:
         ConfigError: the results were changed, are of something else, or another process is writing them.

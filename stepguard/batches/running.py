@@ -60,7 +60,7 @@ class CostLimit:
     """A limit of money for a whole batch.
 
     Args:
-        most: from so much on no further row is begun; what is under way is ended.
+        most: once this much is spent no further row is begun; what is under way is ended.
         price: what tokens cost.
     """
 
@@ -137,6 +137,7 @@ def run_batch(
         # A recording makes its file only where there is none, so that the ledger, which shares the first, comes second.
         ledger = stack.enter_context(BatchLedger(target, form, about))
         options["seed"] = _seed(ledger, options.get("seed"))
+        # Recorded like the model: their replies are kept, and their cost counts for the limit.
         options["fallback"] = recorded[1:]
         guard = Guard(recorded[0], **options)
         left = _OpenRows(ledger, procedure, key, limit, recorded)
@@ -152,6 +153,7 @@ def run_batch(
             ordered=ordered,
             run_id=name,
         )
+        # Where this is left early, the runs under way are cancelled.
         with closing(results):  # type: ignore[type-var]
             for result in results:
                 digest, called = left.under_way.pop(result.index)

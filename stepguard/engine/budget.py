@@ -94,7 +94,7 @@ class Spending:
 
     # Reservations count as spent: calls that are under way together cannot pass a limit that each alone would keep.
     def exceeded(self, now: float, *, calls: int = 1) -> BudgetLimit | None:
-        """The limit that does not allow so many further calls, None if they may be made."""
+        """The limit that does not allow `calls` further calls, None if they may be made."""
         # `spent` refuses where nothing is left for one more call; the others are added here.
         return self.budget.spent(sum(self._reserved.values(), self.usage + Usage(calls - 1))) or self.late(now)
 
@@ -131,20 +131,20 @@ class Spending:
         self._steps.pop(step, None)
 
     def refusal(self, step: int, now: float, *, calls: int = 1, least: float = 0.0) -> str | None:
-        """Why a step may not be asked again, by so many calls, which take more than `least` seconds; None: it may."""
+        """Why a step may not be asked again, by calls that take more than `least` seconds; None if it may."""
         if limit := self.exceeded(now, calls=calls):
             return self.reason(limit, calls=calls)
         limit = self.step_exceeded(step, calls=calls, least=least)
         return None if limit is None else self.reason(limit, per_step=True, calls=calls)
 
     def reason(self, limit: BudgetLimit, *, per_step: bool = False, calls: int = 1) -> str:
-        """What is spent, in words, or what is not enough for so many calls."""
+        """What is spent, in words, or does not suffice for `calls` calls."""
         budget = self.budget.per_step if per_step else self.budget
         ends = "is spent" if calls == 1 or limit != "calls" else f"leaves less than the {calls} that a draft takes"
         return f"the budget of {getattr(budget, limit)} {limit}{' for one step' if per_step else ''} {ends}"
 
     def step_exceeded(self, step: int, *, calls: int = 1, least: float = 0.0) -> BudgetLimit | None:
-        """The limit that does not allow so many further calls for a step, None if they may be made; see `refusal`."""
+        """The limit that does not allow `calls` further calls for a step, None if they may be made; see `refusal`."""
         limits = self.budget.per_step
         if limits is None:
             return None

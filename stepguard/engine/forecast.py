@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
 
 _MOST: Final = 2000
-"""Of a longer procedure so many steps are looked at, and the rest is taken to be like them."""
+"""The most steps that are looked at; the rest of a longer procedure is taken to be like them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

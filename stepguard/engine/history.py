@@ -82,7 +82,7 @@ class History:
 
     @property
     def weak(self) -> dict[str, Strength]:
-        """The first completed steps that are less than proved, or rest on such, with what stands behind them."""
+        """The first completed steps that are less than proved, or rest on one that is, each with its support."""
         return dict(self._weak)
 
     def restore(self, attempts: Iterable[Attempt]) -> None:

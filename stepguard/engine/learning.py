@@ -34,7 +34,7 @@ class Learning:
         return self._learner.profile()
 
     def size(self, remaining: int) -> int:
-        """The most steps of the next segment, of so many that are left."""
+        """The most steps of the next segment, with `remaining` steps left."""
         return self._length.size(remaining)
 
     def useless(self, kind: str, deviation: Deviation) -> frozenset[str]:

@@ -263,7 +263,7 @@ class Engine:
         self._launcher.fill(self._now)
 
     def check_answer(self, step: str) -> Occurrence:
-        """The step for which the run waits, which is to be this one. Raises UsageError: it waits for no such step."""
+        """The place of this step, for which the run waits. Raises UsageError: it waits for no such step."""
         stop = self._ending.stop
         if stop is None or stop.status != "waiting" or str(stop.problem.occurrence) != step:
             waits = stop.problem.occurrence if stop is not None and stop.status == "waiting" else "nobody"

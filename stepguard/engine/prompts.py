@@ -156,7 +156,7 @@ def _sample(procedure: Procedure) -> Iterator[Step]:
     for index in range(min(len(procedure), _SAMPLE)):
         try:
             yield procedure.steps[index]
-        except ProcedureError:  # a lazy procedure is wrong there; whoever reaches that step says so
+        except ProcedureError:  # a lazy procedure is wrong there; the run says so when it comes to that step
             return
 
 

@@ -175,7 +175,7 @@ class Run:
 
         Raises:
             UsageError: the run waits for no such step.
-            RunConflict: it is kept in a ledger, and somebody else has gone on with it.
+            RunConflict: it is kept in a ledger, and another process has continued it.
         """
         self._engine.send(Clock(self._clock()))
         # Before the ledger is reopened: a wrong answer must not leave the run open there.

@@ -24,7 +24,7 @@ _PRIOR_STEPS: Final = 5.0
 _PRIOR_ERROR: Final = 0.05
 """The prior: as if 5 steps had shown an error of 5 %; so weak that a few deviations outweigh it at once."""
 _MEMORY: Final = 400.0
-"""Older steps count less: as if about so many were remembered."""
+"""About how many steps are remembered: older ones count less and less."""
 _LAST_STRETCH: Final = 1.3
 """How much longer a segment may be when that saves the last call."""
 _MARGIN: Final = 1.5

@@ -84,7 +84,7 @@ def as_sync(backend: Backend, refusal: str) -> SyncBackend:
 
 
 def _ends_the_rung(action: Ask) -> bool:
-    """Whether it was somebody else who was asked, so that their fault ends a rung and not the run."""
+    """Whether a backend of the ladder was asked, whose fault ends its rung and not the run."""
     # A test that forbids real requests fails, whoever they were for.
     return action.backend is not None and FORBIDDEN.get() is None
 

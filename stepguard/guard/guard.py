@@ -168,8 +168,8 @@ class Guard:
             procedure: what to run.
             inputs: the values of its inputs.
             run_id: the name of the run in the guard's `ledger`, where that has one; by default that of
-                `stepguard.ledger.named_run` around it. A run that is there already is gone on with, whoever was killed
-                while running it: what is verified is not asked again, and no tool is called twice.
+                `stepguard.ledger.named_run` around it. A run that is there already is continued, also
+                after its process was killed: what is verified is not asked again, and no tool is called twice.
 
         Raises:
             InputError: the inputs do not fit the procedure.
@@ -218,7 +218,7 @@ class Guard:
             key: what a result calls its row (`RowResult.key`): the name of a field of the row, which need not be an
                 input of the procedure, or a function of the row.
             run_id: the name of the batch in the guard's `ledger`: each row is a run ``run_id/key`` there (or its
-                number, without a `key`), and is gone on with where it was begun before; see `run`.
+                number, without a `key`), and is continued where it was begun before; see `run`.
 
         Raises:
             ConfigError: an argument cannot work; while iterating: the backend is not set up, so that no row can run.

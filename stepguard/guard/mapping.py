@@ -46,6 +46,7 @@ def rows_of(inputs: object) -> Iterable[object] | AsyncIterable[object]:
             twice = next(name for name in names if names.count(name) > 1)
             raise ConfigError(f"two columns are called {twice!r}: which one is the input?", option="inputs")
         return _frame_rows(inputs, names)
+    # These can be iterated, but what they give is no row.
     if isinstance(inputs, str | bytes | dict) or not isinstance(inputs, Iterable | AsyncIterable):
         raise ConfigError(
             f"inputs are an iterable of mappings, one for each run, or a DataFrame, not a {type(inputs).__name__}",

@@ -123,6 +123,7 @@ class RunChange:
         staying = {**self._staying, **{name: others[name] for name in hidden}}
         # The salt keeps the digest from giving these names away once this record is erased itself.
         facts = {"at": now_text(), "salt": secrets.token_hex(16), **staying}
+        # Digests and hashes stay, so that the chain holds without the bodies.
         self._transaction.execute("update records set body = null where run = ?", self._run)
         self._transaction.execute(
             "update runs set salt = null, place = null, reason = null, name = ?, title = ? where number = ?",

@@ -52,7 +52,7 @@ class KeptRun:
         numbers: the numbers of the records of the steps, by their places, of the ``end``, and of every ``change N``.
         listed: how the run has to be listed by its records; what is not there cannot be told from them.
         standings: the statuses that it can be listed with.
-        epoch: how often it was gone on with at least.
+        epoch: how often it was continued, at least.
         answered: of a gate: the numbers of the calls of which is known what came of them.
     """
 

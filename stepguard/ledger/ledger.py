@@ -103,7 +103,7 @@ class Ledger:
             procedure: its procedure.
             inputs: its inputs, as `Procedure.accept_inputs` gives them.
             run_id: its name.
-            queue: the queue into which it is put next, for whoever finds that this has not happened; see `unclaimed`.
+            queue: the queue that it is meant for, in case that it never gets there; see `unclaimed`.
             priority: its priority there.
 
         Returns:
@@ -135,7 +135,7 @@ class Ledger:
         return False
 
     def unclaimed(self, *, after: int, seconds: float, most: int = 500) -> list[tuple[int, str, str, int]]:
-        """Runs that were meant for a queue longer ago than so many seconds, and that nobody has driven since.
+        """Runs that were meant for a queue more than `seconds` ago, and that nobody has driven since.
 
         Args:
             after: the number above which theirs are.
@@ -157,7 +157,7 @@ class Ledger:
         return [(number, name, facts["queue"], facts["priority"]) for number, name, facts in begun]
 
     def take_turn(self, endpoint: str, *, calls: int, seconds: float) -> float:
-        """Take the next turn to call an endpoint, of which all who share the ledger have so many in so many seconds.
+        """Take the next turn to call an endpoint; all who share the ledger have `calls` of them in `seconds`.
 
         Returns:
             How many seconds to wait before asking again; 0 where it was taken.

@@ -13,7 +13,7 @@ from typing import Final
 class RunLocks:
     """The locks that one ledger holds in this process.
 
-    A process that is killed holds none any more, so that its runs can be gone on with at once. (On a network file
+    A process that is killed holds none any more, so that its runs can be continued at once. (On a network file
     system locks may not be seen by other machines; the epoch of a run refuses the second writer there.)
 
     Args:

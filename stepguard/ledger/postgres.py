@@ -30,7 +30,7 @@ _LOST_SECONDS: Final = 20.0
 """How long a server that was lost while something was committed is waited for."""
 _TYPES: Final = {"blob": "bytea", "real": "double precision", "integer": "bigint", "without rowid": ""}
 _TYPE: Final = re.compile(rf"\b({'|'.join(_TYPES)})\b")
-# Who was cut off is noticed within a minute, by both sides; a process that was stopped while it writes is thrown out.
+# Both sides notice a cut connection within a minute; a process that stops while it writes is disconnected.
 _CONNECTING: Final = {
     "connect_timeout": 10,
     "application_name": "stepguard",

@@ -71,6 +71,7 @@ def step_records(commit: Commit, known: Mapping[str, KeptStep]) -> list[tuple[st
                 "reads": {name: _short(values[name]) for name in step.reads if name in values},
             }
             bodies.append((place, as_json(body)))
+        # Later steps of the same commit read it.
         values[step.id] = record.value
     return bodies
 

@@ -45,7 +45,7 @@ class RunSubject:
 
 
 class RunRegister:
-    """Begins runs and goes on with them, each with one writer.
+    """Begins and continues runs, each with one writer.
 
     Args:
         file: the ledger.
@@ -112,12 +112,13 @@ class RunRegister:
     def go_on(
         self, row: RunRow, status: KeptStatus, check: Callable[[KeptRun], None], **facts: object
     ) -> tuple[RunWriter, KeptRun]:
-        """Go on with a run, unless `check` raises on what is kept of it; the others are as `begin` takes them.
+        """Continue a run, unless `check` raises on what is kept of it; the others are as `begin` takes them.
 
         Raises:
             RunConflict: it is under way.
             LedgerError: it cannot be read or written.
         """
+        # The lock first: what is read behind it is all that the last writer left.
         self._take(row.number, row.name)
         try:
             kept, epoch = load_run(self._file, row.number), row.epoch + 1
@@ -246,7 +247,7 @@ def no_run(file: LedgerStore, run_id: str) -> ConfigError:
 
 
 def _begin_record(run_id: str, digest: str, epoch: int, **facts: object) -> str:
-    """The body of a record that a run is begun, or gone on with: of what, and by which version of the checks."""
+    """The body of a record that begins or continues a run: of what, and by which version of the checks."""
     about = {"run": run_id, "procedure": digest, "epoch": epoch, "checker": _checker(), "at": now_text()}
     return as_json({**about, **facts})
 

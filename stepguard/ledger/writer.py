@@ -80,7 +80,7 @@ class RunWriter:
     def reopen(self) -> None:
         """Go on, in this process, where it was given up.
 
-        Raises LedgerError: somebody else has gone on with it, or it cannot be written.
+        Raises LedgerError: another process has continued it, or it cannot be written.
         """
         if not self._file.take(self._run):
             raise RunConflict(f"the run {self.name!r} has been gone on with elsewhere", under_way=True)

@@ -31,11 +31,11 @@ class Fallbacks:
 
     @property
     def passed(self) -> tuple[Backend, ...]:
-        """Who did not answer, or stands in for the guard's own model by now."""
+        """The fallbacks that did not answer, or that stand in for the guard's own model by now."""
         return self._backends[: self._passed]
 
     def move_on(self, failed: Backend | None) -> bool:
-        """Whether somebody else is asked from now on than the one who failed to answer."""
+        """Move on from a model that did not answer; whether another one is asked from now on."""
         # Otherwise another flight has seen the same model fail, and has moved on already.
         if failed is self.current:
             if self._passed == len(self._backends):
@@ -49,11 +49,11 @@ class Fallbacks:
         return any(rung is own for own in self.rungs)
 
     def next(self, failures: Failures) -> Rung | None:
-        """Who is asked a step that would be given up; None where nobody is left."""
+        """The rung of a fallback for a step that would be given up; None where none is left."""
         asked = [rung.backend for rung in failures.rungs]
         return next((rung for rung in self.rungs if failures.can(rung) and rung.backend not in asked), None)
 
 
 def name_of(backend: Backend | None) -> str | None:
-    """What records call somebody who was asked in the place of the guard's own model; None for that."""
+    """The name in records of a backend that was asked in place of the guard's own; None for that one."""
     return None if backend is None else str(getattr(backend, "name", type(backend).__name__))

@@ -68,7 +68,7 @@ whole numbers at once, and of 22 others with numbers of 5 to 7 digits all with t
 """
 
 _CUTS: Final = 3
-"""After so many replies in a row that were cut off it is not the cap."""
+"""How many replies cut off in a row show that it is not the cap."""
 _WHOLE_SEGMENT: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -114,7 +114,7 @@ class Ladder:
 
     @classmethod
     def of(cls, retries: int) -> Ladder:
-        """A ladder that only asks again, at most so many times; three equal wrong values end it earlier."""
+        """A ladder that only asks again, at most `retries` times; three equal wrong values end it earlier."""
         check_count(retries, "repair", least=0, name="the number of retries")
         return cls([Resample(times=retries)] if retries else [], same=3)
 

@@ -32,9 +32,9 @@ __all__ = ["Failures", "Repair", "Repairs", "counts_days", "way_at_first"]
 _DOUBLINGS: Final = 4
 """How often the cap of a reply that was cut off is doubled before its step is given up."""
 _EQUALS: Final = 3
-"""The same reply that cannot be read, so often in a row, says that it does not depend on how the step is asked."""
+"""How often in a row the same unreadable reply shows that it does not depend on how the step is asked."""
 _RUNAWAYS: Final = 3
-"""A model that has run away at a step so often is not asked it again."""
+"""How often a model may run away at a step before it is not asked it again."""
 _OF_DAYS: Final = frozenset({"date", "duration", "number", "integer"})
 _SPLIT: Final = Split()
 SOMEBODY_ELSE: Final = "have somebody else answer it: another_model(...) or person(...), a rung of repair=Ladder(...)"
@@ -118,7 +118,7 @@ class Failures:
         return self.choices if stand_in is None else stand_in.outcomes
 
     def has_erred(self, rung: Rung) -> bool:
-        """Whether what came of a rung was found wrong: who is asked again is told that."""
+        """Whether a value from a rung was found wrong: being asked again gives that away."""
         return any(each == rung and kind == "wrong_value" for each, kind in zip(self.rungs, self.kinds, strict=True))
 
     def ran_on_like(self, rung: Rung) -> bool:
@@ -126,7 +126,7 @@ class Failures:
         return self.runaways > 0 and (rung.draft or (rung.assistance == "split" and self.ran_on))
 
     def can(self, rung: Rung) -> bool:
-        """Whether a rung asks anything, and anything that was not asked before, of somebody who may answer."""
+        """Whether a rung asks something, and something new, of a model or a person that may answer."""
         if self.isolated and rung.plain and not rung.temperature:
             return False
         if rung.backend is not None and rung.backend in self.passed:
@@ -222,7 +222,7 @@ class Repairs:
         known += self._fallbacks.rungs
         used: list[Rung] = []
         for name in names:
-            # Somebody else errs once: who of two goes by the same name is told by that.
+            # Another model or a person errs only once, which tells two of one name apart.
             same = [each for each in known if each.name == name and not (each.independent and each in used)]
             used.append(same[0] if same else FIRST)
         return used

@@ -57,7 +57,7 @@ class StandIn:
 
     @property
     def outcomes(self) -> int | None:
-        """In how many ways whoever guesses may answer, of which one is right; None where that is not limited."""
+        """How many answers a guess may give, of which one is right; None where that is not limited."""
         return min((few for step in self.steps if (few := step.type.choices) is not None), default=None)
 
     def restore(self, values: Mapping[str, Value]) -> Value:

@@ -110,7 +110,7 @@ class Rung:
 
     @property
     def independent(self) -> bool:
-        """Whether somebody else answers, to whom what the model said so far means nothing."""
+        """Whether another model or a person answers, whom the replies so far do not concern."""
         return self.backend is not None or self.waits
 
     @property
@@ -252,7 +252,7 @@ class Parts(Instead):
 class Eliminate(Instead):
     """Whether each of three options or more applies, in a call for each; the value is the only one that does.
 
-    Whoever guesses is right once in 2 to the power of their number.
+    A guess is right once in 2 to the power of their number.
     """
 
     name: str = "eliminate"
@@ -364,7 +364,7 @@ def another_model(backend: object, *, model: str | None = None, times: int = 1, 
 def person(ask: AskPerson | None = None, *, times: int = 1, timeout: float | None = None) -> Rung:
     """A rung that asks a person, through a callback: plain, or async (then with `Guard.arun`).
 
-    Without one whoever the guard knows is asked (``Guard(person=...)``); where it knows nobody the run waits (status
+    Without a callback the guard's own person is asked (``Guard(person=...)``); where it has none the run waits (status
     ``waiting``), and `Run.answer` goes on. An answer counts as a call of the run, without tokens.
 
     Where the callback raises, or takes too long, the next rung is tried.

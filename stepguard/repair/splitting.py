@@ -1,4 +1,4 @@
-"""A step in smaller ones: one operation each, or the numbers of one operation a digit at a time.
+"""Splits a step into smaller ones: one operation each, or the numbers of one operation a digit at a time.
 
 Each small step is asked and checked like any other; `stepguard.repair.rewriting.StandIn` tells what becomes of their
 values.

@@ -96,8 +96,8 @@ class EquationFormat:
     @property
     def instructions(self) -> str:
         """What the model is told about the format."""
-        told = _IN_BRIEF if self.compact else _INSTRUCTIONS
-        return told if self.decimal == "." else f"{told} Write decimals with a comma, not a point."
+        text = _IN_BRIEF if self.compact else _INSTRUCTIONS
+        return text if self.decimal == "." else f"{text} Write decimals with a comma, not a point."
 
     def kind(self, step: Step) -> FieldKind:
         """Which kind of field a step is answered in."""

@@ -1,4 +1,4 @@
-"""Replies that are still being written, or were stopped: which of their entries are complete, and which never will be.
+"""Reads replies while they are written, or as they were stopped: which entries are complete, and which never will be.
 
 A reply that hits its cap usually needs a higher one. Where a model rambles inside one entry instead, every cap is hit,
 and each costs more than the last: an entry runs away that is many times longer than its step needs, or loops.

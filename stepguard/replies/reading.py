@@ -1,4 +1,4 @@
-"""From a raw completion to claims: strict, and never guessing.
+"""Reads a raw completion into claims, strictly and without guessing.
 
 `read_reply` finds the one JSON object that answers the asked steps, in whatever a server wraps around it (fences,
 prose, think blocks, a tool call, a second layer of quotes), and turns its entries into claims. Nothing is closed,
@@ -230,10 +230,10 @@ def _document(completion: Completion, wanted: WantedObject) -> JsonObject | Devi
     found: list[SearchResult] = [] if isinstance(content, NoObject) else [content]
     found += [find_object(call.arguments, wanted, cut=cut, thought=thought) for call in completion.tool_calls]
     answers: list[JsonObject] = []
-    for each in found:
-        if isinstance(each, Deviation | NoObject):
-            return each.deviation if isinstance(each, NoObject) else each
-        answers.append(each)
+    for result in found:
+        if isinstance(result, Deviation | NoObject):
+            return result.deviation if isinstance(result, NoObject) else result
+        answers.append(result)
     answer = one_of_all(answers)
     if isinstance(content, NoObject) and isinstance(answer, JsonObject):
         words = words_before_call(completion.text or "", answer, wanted)

@@ -1,4 +1,4 @@
-"""The one JSON object in a text, in whatever a server or a model wraps around it.
+"""Finds the one JSON object in a text, in whatever a server or a model wraps around it.
 
 Fences, prose, think blocks and a second layer of quotes are looked through. Nothing is closed or completed, nothing
 inside a broken object is used, and of two answers that differ none is taken.
@@ -70,7 +70,7 @@ SearchResult = JsonObject | Deviation | NoObject
 
 def one_of_all(answers: list[JsonObject]) -> JsonObject | Deviation:
     """The answer that several alike are; a deviation where they differ."""
-    if all(same(each, answers[0]) for each in answers[1:]):
+    if all(same(other, answers[0]) for other in answers[1:]):
         return answers[0]
     return Deviation("malformed", None, "the reply holds several answers that differ")
 
@@ -310,10 +310,10 @@ def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) ->
 
 
 def _why(error: ValueError) -> str:
-    said = str(getattr(error, "msg", error)).split(":")[0]
-    if "escape" in said or "control character" in said:
-        said = f"bad escaping, {said}"
-    return f" ({shorten(said)})"
+    reason = str(getattr(error, "msg", error)).split(":")[0]
+    if "escape" in reason or "control character" in reason:
+        reason = f"bad escaping, {reason}"
+    return f" ({shorten(reason)})"
 
 
 def _matching_brace(text: str, start: int) -> int | None:

@@ -1,4 +1,4 @@
-"""What a model only thought, told from what it answers by the marks around it: one reader of such marks.
+"""Separates what a model only thought from what it answers, by the marks around it: the one reader of such marks.
 
 Marks are known by their shape and not by their names, of which every new model brings others: ``<think>``,
 ``<|channel>thought``, ``<seed:think>``, ``[THINK]``, a fence called ``thinking``, a line that begins ``Thought:``. What

@@ -16,7 +16,7 @@ Status = Literal["verified", "checked", "unverified", "waiting", "abstained", "e
 verified    completed; every step is proved: no other value would have passed
 checked     completed; every step passed a check of its own, but for some other values would have passed, too
 unverified  completed, but some steps had no applicable check, or rest on such (or the run only observed)
-waiting     a person has to answer a step, and nobody was there to be asked: the run can be gone on with
+waiting     a person has to answer a step, and nobody was there to be asked: the run can be continued
 abstained   a step could not be verified: it is named, the verified part is kept
 exhausted   a budget or deadline stopped it; the verified part is kept
 failed      a backend, tool or procedure error stopped it; the verified part is kept

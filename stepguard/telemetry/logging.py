@@ -15,7 +15,7 @@ event              level       with
 
 Prompts, replies, values, inputs and the texts of errors are not logged: they may hold what must not be in logs. The
 names of a procedure that stood in a prompt, and of its steps, are part of it: ``(prompt)`` is logged instead, and the
-index of a step. Who wants them takes `stepguard.telemetry.hooks`.
+index of a step. `stepguard.telemetry.hooks` has them.
 
 Where the application has configured structlog, events go through it, as configured at that moment. Otherwise they go
 to the logger ``stepguard`` of the standard library, as one line of ``key=value``, and are dropped unless the

@@ -348,7 +348,7 @@ def is_set_up() -> bool:
 
 @dataclass(slots=True)
 class _Span:
-    """A span that takes so many events and counts the others."""
+    """A span that takes a limited number of events and counts the others."""
 
     span: Span
     room: int

@@ -85,7 +85,7 @@ class Scope:
     Attributes:
         given: the names that were given here to values that have none, by what they are called after.
         loops: how many loops have begun here: what a round sets has a name of its own among those of all.
-        repeats: how many of them are `repeat`, whose places are told apart by it.
+        repeats: how many of them are `repeat`; it numbers their places.
     """
 
     __slots__ = ("_bindings", "given", "loops", "parent", "path", "repeats", "suffix", "tables")

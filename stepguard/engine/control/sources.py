@@ -133,7 +133,7 @@ class StepSource(Protocol):
         ...
 
     def advance(self, upto: int) -> None:
-        """Let steps come up until there are so many, or the next one is not decided."""
+        """Let steps come up until there are `upto` of them, or the next one is not decided yet."""
         ...
 
     def at(self, index: int) -> Pending:
