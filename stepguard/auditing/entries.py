@@ -68,8 +68,6 @@ VALUE_HEADS: Final = frozenset((
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
 ))  # fmt: skip
 _WORK_HEADS: Final = frozenset(("working", "work", "calculation", "formula", "sum", "expression", "computation"))
-FAULTS: Final = frozenset(("wrong", "false", "error", "errors", "mistake", "mistakes"))
-"""What heads a column in which "no" is praise."""
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
 )
@@ -445,9 +443,7 @@ def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) 
     if step is not None and value_at < len(below) and _in_another(below[value_at], step):
         entry = entry.without_value(f"its column is {shorten(below[value_at])!r}")
     cells = (
-        (below[column], texts[at + 1 + column])
-        for column in range(min(len(below), len(columns)))
-        if column != value_at and not titles[column] & FAULTS
+        (below[column], texts[at + 1 + column]) for column in range(min(len(below), len(columns))) if column != value_at
     )
     if strange := next((cell for head, cell in cells if names.understanding.is_strange_cell(head, cell)), ""):
         entry = entry.without_value(f"another cell of its row, {names.understanding.shown(strange)}, is not understood")

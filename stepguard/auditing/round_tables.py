@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from stepguard.auditing.claims import disowned, read_claim, words_behind
-from stepguard.auditing.entries import FAULTS, VALUE_HEADS, cell_spans
+from stepguard.auditing.entries import VALUE_HEADS, cell_spans
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.occurrences import Round
@@ -77,7 +77,7 @@ def _read_heads(texts: list[str], names: Names, labels: Labels) -> _Heads | None
     titles = [frozenset(re.findall(r"[\w-]+", text.lower())) for text in texts]
     other_columns = [column for column, name in enumerate(steps) if name is None]
     contested = len(named) != len(set(named)) or any(titles[column] & VALUE_HEADS for column in other_columns)
-    remarks = {column: texts[column] if column else "name" for column in other_columns if not titles[column] & FAULTS}
+    remarks = {column: texts[column] if column else "name" for column in other_columns}
     return _Heads(known, texts[0].lower() in _COUNTED, contested, remarks)
 
 

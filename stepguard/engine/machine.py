@@ -136,6 +136,7 @@ class Engine:
             landing,
             ending,
             words=procedure.words,
+            answer=procedure.answer,
         )
         self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
         launcher.fill(now)

@@ -14,13 +14,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
-from fractions import Fraction
 from itertools import dropwhile, pairwise, takewhile
 from typing import Final, Literal
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.language.expressions import TRUTHS, Call, Chain, Expression, Negate, Number, walk
+from stepguard.language.expressions import TRUTHS, Call, Expression, walk
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.unseen import UNSEEN, without_unseen
 from stepguard.language.vocabulary import (
@@ -53,7 +52,7 @@ _PHRASES: Final = (
     re.compile(r"\b(?:in the event|save (?:for|that)|other than|go to|go back|return to|start over|n a|set aside)\b"),
     re.compile(r"\b(?:leave|cross|strike|rule|block)\b(?: \w+){0,3} (?:out|off)\b"),
     re.compile(r"\b(?:do|try|carry out|perform|apply) (?:this|that|it|so|the following)\b"),
-    re.compile(r"\A(?:round|case|option|plan|phase|path|version) [0-9a-z]\b|\A(?:by )?default\Z"),
+    re.compile(r"\A(?:round|case|option|plan|phase|path|version) [0-9a-z]\b(?! to\b)|\A(?:by )?default\Z"),
 )
 _MULTIPLE: Final = lazy_pattern(r"(?:[0-9]\s?[x\u00d7]|(?<![a-z0-9])[x\u00d7]\s?[0-9]+)\W*\Z", re.IGNORECASE)
 _BOUND: Final = lazy_pattern(
@@ -95,25 +94,6 @@ _OFTEN: Final = lazy_pattern(r"\b(?:times|[0-9]+|until|while|twice|once|steps?|t
 _ENDING: Final = lazy_pattern(r"-->|~~|</(?:s|del|strike)>", re.IGNORECASE)
 _UNSEEN: Final = lazy_pattern(f"[{UNSEEN}]")
 _EMOJI: Final = lazy_pattern(r"(?<=[^\w\s])\ufe0f")
-_ROUNDED: Final = lazy_pattern(
-    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded"
-    r"|(?<!before )(?<!without )(?<!no )rounding(?! (?:error|difference|loss|gain|adjustment))"
-    r"|round(?: (?:off|to|it|half|the|this|that|all|each|and)\b|(?=[.,;)]|\Z))"
-    r"|to (?:[0-9]|one|two|three|four) (?:decimals?|digits|(?:decimal |significant )(?:places?|digits|figures))\b"
-    r"|truncate|truncated(?=[.,;)]|\Z| to\b)|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
-    re.IGNORECASE,
-)
-_ROUNDING: Final = {"round": "", "floor": "floor", "ceil": "ceiling", "trunc": "down"}
-_MODES: Final = {"up": {"up", "ceiling"}, "down": {"down", "floor"}}
-_FIGURE: Final = lazy_pattern(
-    r"\b(?:(?P<more>add|plus|(?:increased?|raised?)(?: [^\W\d]+){0,3}? by)"
-    r"|(?P<less>subtract|minus|deduct|take off|(?:reduced?|lower(?:ed)?|cut|decreased?)(?: [^\W\d]+){0,3}? by)"
-    r"|(?P<times>multipl(?:y|ied)(?: [^\W\d]+){0,3}? by)|divided?(?: [^\W\d]+){0,3}? by)"
-    r" (?:another )?[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?)(?P<percent> ?%| per ?cent)?"
-    r"(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
-    re.IGNORECASE,
-)
-_LONGEST_FIGURE: Final = 1000
 _SUMMING: Final = frozenset(("add", "up", "sum", "total", "combine", "multiply", "subtract"))
 _ASKING: Final = frozenset(("what", "how", "this", "that"))
 
@@ -194,38 +174,6 @@ def unclear(words: str, names: Iterable[str], tree: Expression, place: WordsOrig
         if control is not None or place == "comment"
         else _changed(list(_after_sequence_words(found)), own, spoken)
     )
-
-
-def contradicts(words: str, tree: Expression, places: int | None, rounding: str | None) -> str | None:
-    """What in the words beside a formula it does not do: round, or work with a figure; None where it does all of it.
-
-    Args:
-        places: the decimal places that the type rounds to.
-        rounding: the mode in which it does.
-    """
-    calls = [node for node in walk(tree) if type(node) is Call and node.function in _ROUNDING]
-    modes = {node.mode or _ROUNDING[node.function] for node in calls} | ({rounding} if places is not None else set())
-    chains = [node for node in walk(tree) if type(node) is Chain]
-    modes |= {"floor" for node in chains if not {"//", "%"}.isdisjoint(node.operators)}
-    rounded = _ROUNDED.search(words)
-    if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
-        return rounded[0]
-    literals = {abs(Fraction(node.value)) for node in walk(tree) if type(node) is Number}
-    signs = {sign[:1] for node in chains for sign in node.operators}
-    signs |= {"-" for node in walk(tree) if type(node) is Negate or (type(node) is Number and node.value < 0)}
-    for said in _FIGURE.finditer(words):
-        if len(said["figure"]) > _LONGEST_FIGURE:
-            return shorten(said[0])
-        figure = Fraction(said["figure"].replace(",", ""))
-        sign = "+" if said["more"] else "-" if said["less"] else "*" if said["times"] else "/"
-        wanted = {figure} if sign in signs and ("/" in signs or not said["percent"]) else set()
-        if said["percent"]:
-            share = figure / 100
-            wanted |= {share} if sign in signs else set()
-            wanted |= {1 + share if sign == "+" else 1 - share} if sign in "+-" else set()
-        if literals.isdisjoint(wanted):
-            return said[0]
-    return None
 
 
 def _words(text: str) -> list[str]:

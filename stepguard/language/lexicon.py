@@ -83,8 +83,12 @@ _ACTIONS: Final = _set(
 )
 REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
 """What praises a claim behind it, or checks it."""
-PRAISE: Final = _set("valid successful ok okay yes true right done good correct verified")
+PRAISE: Final = _set("valid success successful ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
+FAULTS: Final = _set("wrong false error errors mistake mistakes warning warnings failed failure failures invalid")
+"""What heads a column, or a key, under which "no" is praise."""
+UNITS: Final = _set("unit units currency scale magnitude multiplier base radix sign")
+_NOTHING: Final = _set("no none nothing null false 0 n/a na nil - \u2013 \u2014 keine aucune ninguno")
 CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
 RIGHTING: Final = _set(
     "correct corrected right actual real true proper properly better really wrong false mistake meant intended richtig "
@@ -160,6 +164,11 @@ def changes_nothing(word: str, own: frozenset[str]) -> bool:
     if not forms.isdisjoint(_DOUBTING):
         return False
     return not forms.isdisjoint(_STEADY) or (forms.isdisjoint(VERBS) and is_understood(word, own))
+
+
+def is_nothing(text: str) -> bool:
+    """Whether a cell or an entry says that there is nothing to say."""
+    return not text.strip() or text.strip().lower().rstrip(".") in _NOTHING
 
 
 def is_verb(word: str) -> bool:

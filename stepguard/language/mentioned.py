@@ -79,12 +79,12 @@ class Mentions:
 
     def contradicted(self, text: str) -> bool:
         """Whether a text mentions another number than these, in digits or words, or gives a name another value."""
-        text = _in_digits(text)
+        text = in_digits(text)
         return mentions_another(text, self.numbers) or self.misstated(text)
 
     def misstated(self, text: str) -> bool:
         """Whether a text gives a name another value than it has, or denies one of the numbers."""
-        text = _in_digits(text)
+        text = in_digits(text)
         if any(without_zeros(found[1].rstrip(".,")) in self.numbers for found in _DENIED.finditer(text)):
             return True
         for clause in _CLAUSE.split(text):
@@ -107,7 +107,7 @@ def _numbers(text: str) -> Iterator[str]:
     return (without_zeros(found[0].rstrip(".,")) for found in _DIGITS.finditer(text))
 
 
-def _in_digits(text: str) -> str:
+def in_digits(text: str) -> str:
     """A text with its number words, up to ninety-nine, as digits."""
     return _WORDED.sub(lambda found: _digits(found[1], found[2] or found[3]), text)
 

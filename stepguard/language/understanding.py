@@ -18,6 +18,7 @@ from stepguard.language.lexicon import (
     ASKING,
     CHANGING,
     CONDITIONS,
+    FAULTS,
     HEADS,
     LABELS,
     MEASURES,
@@ -26,6 +27,7 @@ from stepguard.language.lexicon import (
     PRAISE,
     REMARKS,
     changes_nothing,
+    is_nothing,
     is_understood,
 )
 from stepguard.language.retraction import doubted_before
@@ -90,7 +92,7 @@ _TURNING: Final = lazy_pattern(
 """Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 SIGN: Final = lazy_pattern(
-    r"//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
+    r"!=|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
     r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
     r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
     r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
@@ -227,9 +229,17 @@ class Understanding:
 
     def is_strange_cell(self, head: str, cell: str) -> bool:
         """Whether a cell beside a value is not understood, or denies it where its column names or describes things."""
-        if LABELS.isdisjoint(_words(head)):
+        words = _words(head)
+        if not FAULTS.isdisjoint(words):
+            return not is_nothing(cell)
+        if LABELS.isdisjoint(words):
             return bool(self.unread(cell, REMARKS, behind=True))
-        return _REFUSED.search(cell) is not None
+        return self.denies(cell)
+
+    @staticmethod
+    def denies(words: str) -> bool:
+        """Whether some words deny or doubt what stands beside them, whatever the procedure is about."""
+        return _REFUSED.search(words) is not None
 
     @staticmethod
     def _turns(words: list[str], parts: list[str]) -> bool:

@@ -73,7 +73,7 @@ class ImportedProcedure:
         return self.procedure is not None and all(note.kind == "left_out" for note in self.notes)
 
 
-_HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*[:\uff1a]\s*(.*)\Z", re.IGNORECASE)
+_HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*(?:[:\uff1a]\s*(.*))?\Z", re.IGNORECASE)
 _IF: Final = re.compile(
     r"(?:if|when|in case)\s+(?P<condition>(?:[^,:]|,(?=[0-9]{3}(?![0-9])))+?)(?:\s*[,:](?![0-9])\s*|\s+(?=then\b))"
     r"(?:then\b[,:]?\s*)?(?P<rest>.*)\Z",
@@ -169,6 +169,7 @@ class _ImportReader:
         self.broken: int | None = None  # the same, while no statement stands below it
         self.governed: int | None = None  # the level of a heading that was refused, and has lines below it
         self.numbers: dict[int, int] = {}  # the last number of a list, by its indent
+        self.under: str | None = None  # the heading above, where that is what a header is called
         self.led: int | None = None  # the indent of the line above, where that says that something stands below it
         self.above: int | None = None  # the indent of a line outside of a list that may have a list below it
 
@@ -222,11 +223,14 @@ class _ImportReader:
             self.note(at, line, "refused", "a row of a table: declare it as `table name: key -> type`, its rows below")
             return
         # "answer: t3 = x" is a step and no header.
-        header = _HEADER.match(line)
-        if header is not None and not assigns(line.replace(":", " ")):
+        header, label = _HEADER.match(line), label_of(line)
+        if header is None and self.under is not None and not assigns(line) and not (label and any(label.groups())):
+            self._header(self.under, line[label.end() :] if label else line, at)
+            return
+        self.under = None
+        if header is not None and header[2] is not None and not assigns(line.replace(":", " ")):
             self._header(header[1].lower(), header[2].strip(), at)
             return
-        label = label_of(line)
         body = line[label.end() :] if label else line
         if (box := _BOX.match(body)) is not None:
             body = body[box.end() :]
@@ -241,7 +245,10 @@ class _ImportReader:
         word, level = governs(title), len(line) - len(line.lstrip("#"))
         if self.governed is not None and level > self.governed:
             raise ProcedureError("it stands below a line that was not understood")
-        self.governed = None
+        self.governed = self.under = None
+        if (header := _HEADER.match(title)) is not None and not header[2]:
+            self.under = header[1].lower()
+            return
         if _is_step(title) and (line.startswith("##") or _numbered(title)):
             self.note(
                 at,

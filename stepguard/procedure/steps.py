@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal, TypeVar, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
-from stepguard.language.descriptions import contradicts, struck, unclear
+from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expression_parsing import check_grouping, parse_expression
 from stepguard.language.expressions import (
     RESERVED,
@@ -26,6 +26,7 @@ from stepguard.language.expressions import (
     inner_comparison,
     names_in,
 )
+from stepguard.language.stated_operations import contradicts
 from stepguard.language.terms import TERM_SIGNS, Choice, LiteralTerm, is_variable, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value

@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING, Final
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.completions import CUT, FILTERED, STOPPED_EARLY, plain_reason
-from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import JsonObject
 from stepguard.language.understanding import Understanding
 from stepguard.replies.partial import complete_entries, is_runaway
+from stepguard.replies.surplus import ANSWER_KEYS, folded
 from stepguard.replies.text import NoObject, SearchResult, WantedObject, find_object, one_of_all, words_before_call
 from stepguard.replies.thinking import Unclosed, without_thinking
 
@@ -40,11 +40,9 @@ TOOL_NAME: Final = RESPONSE_NAME
 
 _MAX_EXTRAS: Final = 20
 
-_ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 _UNREAD_BY_ENDPOINT: Final = "tool_use_failed"
 """The endpoint says itself that it could not read the tool call, and hands on what the model wrote."""
 _NO_VALUES: Final[Mapping[str, Value]] = {}
-_NO_LETTER = lazy_pattern(r"[\W_]+")  # "Final Answer", final_answer and FINAL-ANSWER are one key
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +69,7 @@ def read_reply(
     values: Mapping[str, Value] = _NO_VALUES,
     *,
     words: Sequence[str] = (),
+    answer: str | None = None,
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -87,7 +86,8 @@ def read_reply(
     from the content is never read as the answer.
 
     The values that the steps read, as far as they are known, tell how long an entry may be that was cut off. Around an
-    answer, the words of the steps and further `words` of the procedure are understood.
+    answer, the words of the steps and further `words` of the procedure are understood. Where its `answer` is asked, an
+    entry for the final answer has to agree with it.
 
     Raises:
         BackendError: the server left a tool call in the content.
@@ -98,9 +98,10 @@ def read_reply(
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
     wanted = WantedObject(
-        tuple(step.id for step in steps),
+        {step.id: step.type for step in steps},
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
         values,
+        answer,
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):
@@ -186,7 +187,7 @@ def _protocol(found: JsonObject, steps: Sequence[Step]) -> list[Deviation]:
     extra = [key for key in keys if key not in asked]
     deviations: list[Deviation] = []
     for key in extra[:_MAX_EXTRAS]:
-        is_answer = _NO_LETTER.sub("", key[:80]).lower() in _ANSWER_KEYS  # a key may be a whole essay
+        is_answer = folded(key[:80]) in ANSWER_KEYS  # a key may be a whole essay
         kind: DeviationKind = "premature_answer" if is_answer else "extra_step"
         deviations.append(Deviation(kind, shorten(key), "it was not asked for"))
     if len(extra) > _MAX_EXTRAS:

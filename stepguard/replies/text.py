@@ -7,7 +7,6 @@ inside a broken object is used, and of two answers that differ none is taken.
 from __future__ import annotations
 
 import re
-import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -16,13 +15,13 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.following import MARKUP, unread_behind
-from stepguard.language.lexicon import PRAISE, REMARKS
 from stepguard.language.mentioned import Mentions
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding, points_below
-from stepguard.language.unseen import without_unseen
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
+from stepguard.replies.surplus import Surplus, folded
 from stepguard.replies.thinking import Unclosed, hides, without_thinking
 
 MAX_REPLY: Final = 2_000_000
@@ -37,9 +36,6 @@ _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
-_SENTENCE = lazy_pattern(r"[^\W\d_]{2,}\W+[^\W\d_]{2,}")
-_NO_NAME = lazy_pattern(r"[\W_]+")
-_WORD = lazy_pattern(r"[^\W_]+")
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -55,14 +51,21 @@ class WantedObject:
     """What a text is to answer.
 
     Attributes:
-        ids: the steps.
+        types: the type of each step, by its name.
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
+        answer: the name of what the procedure comes to.
     """
 
-    ids: tuple[str, ...]
+    types: Mapping[str, ValueType]
     understood: Callable[[], Understanding]
     read: Mapping[str, Value]
+    answer: str | None
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The names of the steps."""
+        return tuple(self.types)
 
 
 SearchResult = JsonObject | Deviation | NoObject
@@ -252,56 +255,25 @@ def _mentions(answer: JsonObject, wanted: WantedObject) -> Mentions:
 
 
 def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObject | Deviation:
-    """An answer of which no entry of its own beside those that were asked says something else, or takes it back.
-
-    Further steps and their values are surplus, and no harm; words are read as those behind an answer are.
-    """
-    asked = {_folded(key): key for key in wanted.ids if key in answer}
-    for key, given in answer.items():
-        if key in wanted.ids or not asked:
-            continue
-        again = asked.get(_folded(key))
-        if again is not None and not same(given, answer[again]):
-            why = f"{shorten(key)!r} is {again!r} in another spelling, and differs"
-            return Deviation("self_correction", again, why)
-        words = _in_words(given)
-        if words and _says_otherwise(f"{key}: {words}", given, words, answer, wanted):
-            why = "an entry beside the answer takes it back, or is not understood"
-            return Deviation("self_correction", None, f"{why}: {shorten(words)!r}")
+    """An answer of which no entry of its own beside those that were asked says something else, or takes it back."""
+    asked = {key: answer[key] for key in wanted.ids if key in answer}
+    if not asked or len(asked) == len(answer):
+        return answer
+    given = {name: show_value(value) for name, value in wanted.read.items()}
+    given |= {key: str(each.get("value", each) if isinstance(each, dict) else each) for key, each in asked.items()}
+    surplus = Surplus(
+        given,
+        wanted.types,
+        wanted.understood(),
+        _mentions(answer, wanted),
+        wanted.answer if wanted.answer in asked else None,
+        {folded(name): name for name in given},
+    )
+    said = surplus.otherwise({key: entry for key, entry in answer.items() if key not in asked})
+    if said is not None:
+        why = "an entry beside the answer takes it back, or is not understood"
+        return Deviation("self_correction", None, f"{why}: {shorten(said)!r}")
     return answer
-
-
-def _says_otherwise(said: str, given: object, words: str, answer: JsonObject, wanted: WantedObject) -> bool:
-    """Whether an entry takes a value back, gives it another one, or is not understood; a further value does not."""
-    spaced = _spaced(said)
-    about = isinstance(given, bool) or any(_spaced(key) in spaced for key in wanted.ids)
-    said = said if about else words
-    mentions, understanding = _mentions(answer, wanted), wanted.understood()
-    if mentions.misstated(said):
-        return True
-    if "=" in words:  # working
-        return False
-    if isinstance(given, str) and _SENTENCE.search(words):
-        claims = " ".join(str(answer[key]) for key in wanted.ids if key in answer)
-        return bool(unread_behind(understanding, said, claims, mentions=mentions, whole=True))
-    return about and bool(understanding.unread(said, PRAISE | REMARKS, behind=True))
-
-
-def _spaced(text: str) -> str:
-    return f" {' '.join(_WORD.findall(without_unseen(unicodedata.normalize('NFKC', text))))} ".casefold()
-
-
-def _in_words(given: object) -> str:
-    """What an entry says, on one line; empty where it says nothing."""
-    if isinstance(given, dict):
-        return "; ".join(f"{key}: {_in_words(value)}" for key, value in given.items())
-    if isinstance(given, list):
-        return "; ".join(map(_in_words, given))
-    return "" if given is None else str(given).lower() if isinstance(given, bool) else str(given)
-
-
-def _folded(key: str) -> str:
-    return _NO_NAME.sub("", without_unseen(unicodedata.normalize("NFKC", key))).casefold()
 
 
 def _contradicts(part: JsonObject, answer: JsonObject, asked: frozenset[str]) -> bool:

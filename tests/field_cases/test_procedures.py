@@ -186,6 +186,38 @@ def test_what_is_understood_is_carried_out(text: str, value: float) -> None:
     assert found is value if isinstance(value, bool) else float(to_exact(found)) == pytest.approx(value)
 
 
+@all_rows("words, formula", [
+    # Another figure, another sign, another direction, another power.
+    *(("Double the fee", formula) for formula in ("fee / 2", "fee * 3", "fee + 2")), ("Halve it", "x * 2"),
+    *(("Add five", formula) for formula in ("x - 5", "x + 6", "x * 5", "x - -6")), ("Divide by a hundred", "x / 10"),
+    *(("Add 5%", formula) for formula in ("x * 0.95", "x * 1.5", "x + 5")), ("Deduct a third", "x - x / 4"),
+    *((words, "price * 0.2") for words in ("10% of the price", "Half of the price", "Take 30% of it")),
+    *(("Square x", formula) for formula in ("x * 2", "x ^ 3")), ("Rounded to 2 decimals", "round(x, 1)"),
+    # Another operation on the names of the step, or the other way round.
+    *((words, "x - fee") for words in ("Add x and fee", "Sum of x and fee", "Subtract x from the fee", "x times fee")),
+    *((words, "fee / x") for words in ("Divide x by fee", "Quotient of x and fee", "Multiply it by x", "fee plus x")),
+    ("Subtract 3 from x", "3 - x"), ("The larger of x and fee", "min(x, fee)"), ("Minus the fee", "x + fee"),
+])  # fmt: skip
+def test_words_that_say_another_operation_than_the_formula_are_refused(words: str, formula: str) -> None:
+    """What a description says that is done with a figure or with names of the step, the formula does."""
+    with pytest.raises(UnclearWords, match="not what its formula does"):
+        Step("t", formula, instruction=words)
+
+
+@all_rows("words, formula", [
+    *(("Add 5", formula) for formula in ("x + 5", "x - -5", "5 + x", "x + 10 / 2")), ("Subtract 5", "x + -5"),
+    *(("Divide by 2", formula) for formula in ("x / 2", "x * 0.5", "x * 50%")), ("Multiply by 1.5", "x * 3 / 2"),
+    *(("Double x", formula) for formula in ("x * 2", "x + x", "x / 0.5")), ("Square x", "x * x"),
+    *(("Deduct 20%", formula) for formula in ("x * 0.8", "x - x / 5", "x * 80 / 100", "x * (100 - 20) / 100")),
+    *(("Subtract the fee from x", formula) for formula in ("x - fee", "-fee + x", "x * (1 - fee)", "(x - fee) * 2")),
+    ("Multiply x by fee", "fee * x + 3"), ("Divide 100 by x", "100 / x"), ("Round x to 2 decimals", "round(x, 2)"),
+    ("Price of a double room", "x + fee"), ("Second half of the year", "x * 3"), ("Difference of x and fee", "fee - x"),
+])  # fmt: skip
+def test_words_are_held_against_what_a_formula_does(words: str, formula: str) -> None:
+    """However it is written: the same effect is the same operation."""
+    assert Step("t", formula, instruction=words).instruction == words
+
+
 @pytest.mark.parametrize(
     "words", ["If x > 3, add one", "Repeat 3 times", "For each item", "Add one ~~never~~", "Halve it for children"]
 )

@@ -222,6 +222,18 @@ def test_nothing_hangs_on_another_line_than_it_was_written_for(text: str) -> Non
     assert {note.kind for note in found.notes} == {"refused"}
 
 
+@all_rows("text", [
+    "# Order\ninputs: x, y\n# Steps\n1. t1 = x + y\n# Answer\nt1",
+    "inputs: x, y\n1. t1 = x + y\n2. t2 = t1\n## Result\n- t1",
+    "## Inputs\n- x\n- y\n## Steps\n1. t1 = x + y", "## Inputs:\ninputs: x, y\n1. t1 = x + y\n## Answer:\nanswer: t1",
+])  # fmt: skip
+def test_a_heading_may_be_a_header(text: str) -> None:
+    """What stands below a heading of one such word is what would stand behind it, and no second procedure."""
+    found = import_procedure(text)
+    assert found.procedure is not None
+    assert (found.complete, found.procedure.answer, len(found.procedure.inputs)) == (True, "t1", 2)
+
+
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.procedure"))
 WITH_UNITS = [path for path in EXAMPLES if "quantity(" in path.read_text(encoding="utf-8")]
 

@@ -8,8 +8,9 @@ import pytest
 from reply_harness import FORMAT, MIXED, PAIR, TRIPLE, TRUTH, WORDS, A, B, C, kinds, read, values
 from tables import all_rows
 
+from stepguard.backends.base import Completion
 from stepguard.procedure.steps import Step
-from stepguard.replies.reading import TOOL_NAME, Reading
+from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
 
 
 def one(field: object, step: Step = PAIR[0]) -> Reading:
@@ -261,3 +262,51 @@ def test_an_answer_is_read_back(step: Step) -> None:
     (claim,) = one(FORMAT.answer(step, "2 * 3", "6"), step).claims
     assert claim.value == "6"
     assert claim.work == (() if step.id == "v" else ("2 * 3",))
+
+
+STEPS = [Step("t1", "x + y"), Step("t2", "t1*3", type="money(EUR)")]
+ASKED = {"t1": "12 + 7 = 19", "t2": "19 * 3 = 57"}
+
+
+def beside(entry: dict[str, object], answer: str | None = None) -> Reading:
+    text = json.dumps({**ASKED, **entry})
+    return read_reply(Completion(text), STEPS, FORMAT, {"x": 12, "y": 7}, answer=answer)
+
+
+@all_rows("entry", [
+    # A correction, a denial or a doubt under whatever key, at whatever depth.
+    *({key: value} for key in ("correction", "actual", "should_be", "old", "t2_alt") for value in (60, "60")),
+    *({key: {"t2": "60"}} for key in ("corrected", "revised", "option 2", "steps", "result")),
+    *({"status": word} for word in ("wrong", "failed", "draft", "incomplete")),
+    *({"valid": said} for said in (False, "no", 0)), {"final": False}, {"error": True}, {"has_errors": "yes"},
+    *({key: ["t2"]} for key in ("errors", "skipped", "ignored", "incorrect", "pending")), {"wrong": "t2"}, {"not": 57},
+    *({"note": words} for words in ("t2 = 57 is wrong", "t2 != 57", "12 + 8 = 20", "~~57~~ 60", "t2: 57 \u2192 60")),
+    # Another value of what is read, or another unit, scale or sign of all that is answered.
+    *({"x": 13}, {"inputs": {"x": 12, "y": 8}}, {"given": "x = 13"}, {"scale": 1000}, {"base": "hex"}, {"radix": 2}),
+    *({"unit": unit} for unit in ("cents", "USD", "thousand EUR", "k", "apples")), {"units": {"t2": "thousands"}},
+])  # fmt: skip
+def test_what_is_said_beside_an_answer_is_heeded(entry: dict[str, object]) -> None:
+    """A key and what stands below it are read together: what says otherwise than the answer costs another call."""
+    assert kinds(beside(entry)) == [("self_correction", None)]
+
+
+@all_rows("entry", [
+    *({key: True} for key in ("success", "ok", "correct")), *({"error": no} for no in (False, None, "none")),
+    *({"status": word} for word in ("ok", "success", "done", "complete")), {"mistakes": 0}, {"warnings": []},
+    *({"T2": same} for same in (57, "57", "19 * 3 = 57")), {"steps": {"t1": 19, "t2": "57"}}, {"inputs": {"x": 12}},
+    *({"unit": unit} for unit in ("EUR", "euros", "none", "")), {"t1_value": 19}, {"result": 57}, {"confidence": 0.9},
+    *({"t3": more} for more in (38, "57 - 19 = 38", {"work": "57 - 19", "value": 38})), {"formula": {"t2": "t1 * 3"}},
+    {"explanation": "First add x and y, then triple it."}, {"reasoning": "12 + 7 = 19, and three times that is 57"},
+])  # fmt: skip
+def test_what_agrees_with_an_answer_or_goes_on_is_surplus(entry: dict[str, object]) -> None:
+    """The other side: praise, the absence of faults, the same again and further steps cost nothing."""
+    assert values(beside(entry)) == ["19", "57"]
+
+
+@all_rows(
+    "final, same", [*((57, True), ("57.0", True), ("t2 = 57", True), (60, False), ("60 EUR", False), (-57, False))]
+)
+def test_a_final_answer_agrees_with_the_step_that_is_the_answer(final: object, same: bool) -> None:
+    """Where the answer of the procedure is asked, a final answer says the same; elsewhere it is only too early."""
+    assert (values(beside({"final_answer": final}, "t2")) == ["19", "57"]) is same
+    assert values(beside({"final_answer": 60}, "t9")) == ["19", "57"]

@@ -1,0 +1,276 @@
+"""What words beside a formula say that is done, and whether the formula does it.
+
+A formula is read for its effect, not for its letters: ``a - -5`` adds 5, ``a * 0.5`` and ``a / 2`` halve, ``a + a``
+doubles, ``a * 80 / 100`` takes off 20%. Of words only those are held against it that say an operation with a figure or
+with names of the step (``Divide total by 2``, ``10% of price``, ``Subtract fee from total``), or how is rounded.
+"""
+
+from __future__ import annotations
+
+import operator
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fractions import Fraction
+from math import prod
+from typing import Final
+
+from stepguard.core.patterns import lazy_pattern
+from stepguard.core.verdicts import shorten
+from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, names_in, walk
+from stepguard.language.mentioned import in_digits
+
+_ROUNDED: Final = lazy_pattern(
+    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded"
+    r"|(?<!before )(?<!without )(?<!no )rounding(?! (?:error|difference|loss|gain|adjustment))"
+    r"|round(?: (?:off|to|it|half|the|this|that|all|each|and)\b|(?=[.,;)]|\Z))"
+    r"|to (?:[0-9]|one|two|three|four) (?:decimals?|digits|(?:decimal |significant )(?:places?|digits|figures))\b"
+    r"|truncate|truncated(?=[.,;)]|\Z| to\b)|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
+    re.IGNORECASE,
+)
+_ROUNDING: Final = {"round": "", "floor": "floor", "ceil": "ceiling", "trunc": "down"}
+_MODES: Final = {"up": {"up", "ceiling"}, "down": {"down", "floor"}}
+_PLACES: Final = lazy_pattern(r"\bto ([0-9]{1,2}) (?:decimals?|(?:decimal )?places?)\b", re.IGNORECASE)
+_FIGURE: Final = (
+    r"[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
+    r"|a (?:half|third|quarter|tenth|hundred|thousand)|half)(?P<percent> ?%| per ?cent)?"
+)
+_CHANGED: Final = lazy_pattern(
+    r"\b(?:(?P<more>add|plus|(?:increased?|raised?)(?: [^\W\d]+){0,3}? by)"
+    r"|(?P<less>subtract|minus|deduct|take off|(?:reduced?|lower(?:ed)?|cut|decreased?)(?: [^\W\d]+){0,3}? by)"
+    r"|(?P<times>multipl(?:y|ied)(?: [^\W\d]+){0,3}? by)|divided?(?: [^\W\d]+){0,3}? by)"
+    rf" (?:another )?{_FIGURE}(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
+    re.IGNORECASE,
+)
+"""``add 5``, ``reduce it by 10%``, ``divide the total by 12``."""
+_BY_A_SHARE: Final = lazy_pattern(r"\b(?:add|plus|by|subtract|minus|deduct|off|less)\b[^.;]*\Z", re.IGNORECASE)
+_SHARE: Final = lazy_pattern(rf"(?<![\w.,])(?<!first )(?<!second )(?<!last )(?<!other ){_FIGURE} of\b", re.IGNORECASE)
+_MULTIPLE: Final = lazy_pattern(
+    r"\b(?P<verb>double|triple|quadruple|halve|square|cube)(?= (?:it|this|that|the|its|(?P<name>\w+))\b|\Z)"
+    r"|\b(?P<done>doubled|tripled|quadrupled|halved|squared|cubed)\b",
+    re.IGNORECASE,
+)
+_MULTIPLES: Final = {
+    "double": Fraction(2), "triple": Fraction(3), "quadruple": Fraction(4), "halve": Fraction(1, 2),
+}  # fmt: skip
+_POWERS: Final = {"square": 2, "cube": 3}
+_PARTS: Final = {"half": 2, "third": 3, "quarter": 4, "tenth": 10}
+_LARGE: Final = {"hundred": 100, "thousand": 1000}
+_OPERATED: Final = (  # sign, verb, what joins its operands, what stands in front of one, what is "of" both
+    ("+", "add", "and|to", "plus|add", "sum"),
+    ("-", "subtract|deduct|take", "from", "minus|subtract|deduct", "difference"),
+    ("*", "multiply", "by|with|and", "times|multipl(?:y|ied)(?: it| this| that)? by", "product"),
+    ("/", "divide", "by", "divided?(?: it| this| that)? by", "quotient"),
+    ("max", "", "", "", "(?:larg|great|high|bigg)(?:er|est)|maximum"),
+    ("min", "", "", "", "(?:small|low)(?:er|est)|minimum"),
+)
+_CARRIED_OUT: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+_MOST: Final = 20
+_LONGEST_FIGURE: Final = 1000
+
+
+@dataclass
+class _Effect:
+    """What a formula does."""
+
+    added: set[Fraction] = field(default_factory=set)
+    factors: set[Fraction] = field(default_factory=set)
+    powers: set[Fraction] = field(default_factory=set)
+    sums: list[list[tuple[Expression, bool]]] = field(default_factory=list)
+    products: list[list[tuple[Expression, bool]]] = field(default_factory=list)
+    """The operands of each, with whether they are added, or multiply."""
+
+    @classmethod
+    def of(cls, tree: Expression) -> _Effect:
+        effect = cls()
+        for node in walk(tree):
+            if type(node) is Chain:
+                effect._sum(node) if node.additive else effect._product(node)
+            elif type(node) is Negate:
+                effect.factors.add(Fraction(-1))
+                effect.sums.append([(node.operand, False)])
+            elif type(node) is Power and (power := _constant(node.exponent)) is not None:
+                effect.powers.add(power)
+            elif type(node) is Call and node.function == "sqrt":
+                effect.powers.add(Fraction(1, 2))
+        return effect
+
+    def _sum(self, node: Chain) -> None:
+        signs = ("+", *node.operators)
+        terms = [(each, (sign == "+") is not _negative(each)) for each, sign in zip(node.operands, signs, strict=True)]
+        self.sums.append(terms)
+        numbers = [
+            abs(number) if more else -abs(number) for each, more in terms if (number := _constant(each)) is not None
+        ]
+        self.added |= {*numbers, sum(numbers, Fraction())}
+        self._repeated(node, self.factors)
+
+    def _product(self, node: Chain) -> None:
+        signs = ("*", *node.operators)
+        self.products.append([(each, sign == "*") for each, sign in zip(node.operands, signs, strict=True)])
+        numbers = [
+            number if sign == "*" else 1 / number
+            for each, sign in zip(node.operands[:_MOST], signs, strict=False)
+            if (number := _constant(each)) or (number is not None and sign == "*")
+        ]
+        self.factors |= {
+            prod(numbers[first:last], start=Fraction(1))
+            for first in range(len(numbers))
+            for last in range(first + 1, len(numbers) + 1)
+        }
+        self._repeated(node, self.powers)
+
+    @staticmethod
+    def _repeated(node: Chain, counts: set[Fraction]) -> None:
+        if set(node.operators) <= {"+"} or set(node.operators) <= {"*"}:
+            counts |= {Fraction(node.operands.count(each)) for each in node.operands[:_MOST] if type(each) is Name}
+
+
+def contradicts(words: str, tree: Expression, places: int | None, rounding: str | None) -> str | None:
+    """What in the words beside a formula it does not do: round, or work with a figure; None where it does all of it.
+
+    Args:
+        places: the decimal places that the type rounds to.
+        rounding: the mode in which it does.
+    """
+    calls = [node for node in walk(tree) if type(node) is Call and node.function in _ROUNDING]
+    modes = {node.mode or _ROUNDING[node.function] for node in calls} | ({rounding} if places is not None else set())
+    chains = [node for node in walk(tree) if type(node) is Chain]
+    modes |= {"floor" for node in chains if not {"//", "%"}.isdisjoint(node.operators)}
+    rounded = _ROUNDED.search(words)
+    if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
+        return rounded[0]
+    effect, words = _Effect.of(tree), in_digits(words)
+    said = _PLACES.search(words)
+    to = {places, *(_constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
+    if said is not None and int(said[1]) not in to:
+        return said[0]
+    found = (*_changes(words, effect), *_multiples(words, effect, names_in(tree)), *_operations(words, effect, tree))
+    return next((shorten(each) for each in found), None)
+
+
+def _changes(words: str, effect: _Effect) -> Iterator[str]:
+    """Where words say by which figure something is changed, and the formula does not."""
+    more = any(sum(added for _, added in terms) > 1 for terms in effect.sums)
+    less = any(not added for terms in effect.sums for _, added in terms)
+    for said in _CHANGED.finditer(words):
+        amount = _amount(said)
+        share = bool(said["percent"]) or said["figure"][-1].isalpha()
+        if amount is None:
+            yield said[0]
+        elif said["more"] or said["less"]:
+            sign = 1 if said["more"] else -1
+            shared = share and (
+                1 + sign * amount in effect.factors or (amount in effect.factors and (more if sign > 0 else less))
+            )
+            if not shared and sign * amount not in effect.added:
+                yield said[0]
+        elif amount == 0 or (amount if said["times"] else 1 / amount) not in effect.factors:
+            yield said[0]
+    for said in _SHARE.finditer(words):
+        amount = _amount(said)
+        if (said["percent"] or said["figure"].lower().endswith(tuple(_PARTS))) and amount is not None:
+            changed = _BY_A_SHARE.search(words[max(said.start() - 60, 0) : said.start()]) is not None
+            wanted = {amount, 1 + amount, 1 - amount} if changed else {amount}
+            if effect.factors.isdisjoint(wanted):
+                yield said[0]
+
+
+def _amount(said: re.Match[str]) -> Fraction | None:
+    """The figure that is said; None where it is too long to be one."""
+    word = said["figure"].lower().split()[-1]
+    if word in _PARTS:
+        return Fraction(1, _PARTS[word])
+    if len(word) > _LONGEST_FIGURE:
+        return None
+    figure = Fraction(_LARGE[word] if word in _LARGE else word.replace(",", ""))
+    return figure / 100 if said["percent"] else figure
+
+
+def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[str]:
+    """Where words double, halve or square what the formula does not."""
+    own = {part for name in names for part in (name.lower(), *name.lower().split("_"))}
+    for said in _MULTIPLE.finditer(words):
+        if said["name"] and said["name"].lower() not in own:
+            continue  # of a double room
+        verb = (said["verb"] or said["done"].removesuffix("d")).lower()
+        verb = {"square": "square", "halve": "halve", "doubl": "double"}.get(verb, verb)
+        done = Fraction(_POWERS[verb]) in effect.powers if verb in _POWERS else _MULTIPLES[verb] in effect.factors
+        if not done:
+            yield said[0]
+
+
+def _operations(words: str, effect: _Effect, tree: Expression) -> Iterator[str]:
+    """Where words say an operation of two operands that the formula does not carry out, or the other way round."""
+    functions = {node.function for node in walk(tree) if type(node) is Call}
+    names = {name.replace("_", " ").lower(): name for name in names_in(tree)}
+    if not 0 < len(names) <= _MOST:
+        return
+    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    operand = rf"(?:the )?({either}|[0-9]+(?:\.[0-9]+)?)(?![\w.])"
+    spoken = " ".join(words.replace("_", " ").lower().split())
+    for sign, verb, joined, front, noun in _OPERATED:
+        pair = rf"\b(?:{verb}) {operand} (?:{joined}) {operand}", rf"\b{operand} (?:{front}) {operand}"
+        forms = (*(pair if verb else ()), rf"\b(?:{noun}) (?:of|between) {operand} and {operand}")
+        alone = (rf"\b(?:{front}) (?:the )?()({either})(?![\w.])",) if front else ()
+        for number, form in enumerate((*forms, *alone)):
+            for said in re.finditer(form, spoken):
+                one, other = (Name(names[each]) if each in names else _number(each) for each in said.groups())
+                if sign in ("max", "min"):
+                    done = sign in functions or functions.isdisjoint(("max", "min"))
+                else:
+                    chains = effect.sums if sign in "+-" else effect.products
+                    backwards = sign == "-" and number == 0
+                    done = _done(chains, *((other, one) if backwards else (one, other)), with_sign=sign in "+*")
+                    done = done or (noun == "difference" and number == 2 and _done(chains, other, one, with_sign=False))
+                if not done:
+                    yield said[0]
+
+
+def _number(written: str) -> Number | None:
+    return Number(Fraction(written)) if written else None
+
+
+def _done(
+    chains: list[list[tuple[Expression, bool]]], x: Expression | None, y: Expression | None, *, with_sign: bool
+) -> bool:
+    """Whether a chain has `x` and, with a sign or without, `y`; or where none has `x`, one that has `y` so."""
+    having = [chain for chain in chains if any(sign is with_sign and _holds(each, y) for each, sign in chain)]
+    if any(sign and _holds(each, x) for chain in having for each, sign in chain):
+        return True
+    return bool(having) and not any(_holds(each, x) for chain in chains for each, _ in chain)
+
+
+def _holds(tree: Expression, operand: Expression | None) -> bool:
+    if isinstance(operand, Number):
+        number = _constant(tree)
+        return number is not None and abs(number) == operand.value
+    return operand is not None and operand in walk(tree)
+
+
+def _negative(tree: Expression) -> bool:
+    """Whether an operand is written below zero."""
+    if type(tree) is Negate:
+        return not _negative(tree.operand)
+    if type(tree) is Chain and not tree.additive:
+        return sum(map(_negative, tree.operands)) % 2 == 1
+    number = _constant(tree)
+    return number is not None and number < 0
+
+
+def _constant(tree: Expression) -> Fraction | None:
+    """What an expression comes to without names; None where it has some, or is no simple sum or product."""
+    if type(tree) is Number:
+        return Fraction(tree.value)
+    if type(tree) is Negate:
+        inner = _constant(tree.operand)
+        return None if inner is None else -inner
+    if type(tree) is not Chain or len(tree.operands) > _MOST:
+        return None
+    total = _constant(tree.operands[0])
+    for sign, operand in zip(tree.operators, tree.operands[1:], strict=True):
+        number = _constant(operand)
+        if total is None or number is None or sign in ("//", "%") or (sign == "/" and not number):
+            return None
+        total = _CARRIED_OUT[sign](total, number)
+    return total

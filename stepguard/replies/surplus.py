@@ -1,0 +1,184 @@
+"""Entries of an answer that were not asked for: surplus, or another answer, a correction, a doubt or a unit of it.
+
+Every text, number and truth value in them is read for itself, below the keys that lead to it. A key that is another
+spelling of a step must agree with it; what a further step comes to, or says, is no harm.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from stepguard.core.patterns import lazy_pattern
+from stepguard.core.verdicts import shorten
+from stepguard.language.amounts import find_numbers
+from stepguard.language.currencies import compatible
+from stepguard.language.following import unread_behind
+from stepguard.language.lexicon import (
+    CHANGING,
+    CONDITIONS,
+    FAULTS,
+    POINTING_BACK,
+    PRAISE,
+    REMARKS,
+    RIGHTING,
+    UNITS,
+    is_nothing,
+)
+from stepguard.language.mentioned import Mentions
+from stepguard.language.neighbours import amount_stands_alone
+from stepguard.language.retraction import find_retractions, retractions_in, without_zeros
+from stepguard.language.understanding import Understanding
+from stepguard.language.unit_names import factors_of
+from stepguard.language.unseen import without_unseen
+from stepguard.language.value_types import ValueType
+
+ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
+
+_NO_NAME: Final = lazy_pattern(r"[\W_]+")
+_BETWEEN: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
+_SENTENCE: Final = lazy_pattern(r"[^\W\d_]{2}\W+[^\W\d_]{2}")
+_NAME: Final = lazy_pattern(r"\b(?:[A-Za-z_]*[0-9]\w*|[A-Za-z])\b")
+_NUMBER: Final = lazy_pattern(r"\s*[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?\s*")
+_UNIT: Final = lazy_pattern(r"[^\W\d_]*[^\W\d_s]s|people|children|%", re.IGNORECASE)
+_NOT_A_UNIT: Final = lazy_pattern(r"[()\[\],;:]|\A\W*[0-9]")
+_TRUTHS: Final = frozenset(("true", "false", "yes", "no"))
+_DENYING: Final = frozenset(("false", "no", "0"))
+_MOST: Final = 5_000  # each is read for itself
+_DEEPEST: Final = 20
+_MEANING: Final = RIGHTING | CHANGING | CONDITIONS
+_POINTING: Final = POINTING_BACK - frozenset(("step", "steps", "line"))
+"""Words of a key that make a number below it one for what was asked; the last where it names no further step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surplus:
+    """Reads the entries of an answer that were not asked for.
+
+    Attributes:
+        given: what the asked steps come to, and what they read, as text.
+        types: their types.
+        understanding: what is understood around an answer.
+        mentions: the numbers of the answer, and those that its steps read.
+        answer: the name of what the procedure comes to, where that is asked for.
+        spellings: the names of `given`, by what all spellings of them have in common.
+    """
+
+    given: Mapping[str, str]
+    types: Mapping[str, ValueType]
+    understanding: Understanding
+    mentions: Mentions
+    answer: str | None
+    spellings: Mapping[str, str]
+
+    def otherwise(self, entries: Mapping[str, object]) -> str | None:
+        """What entries say otherwise than the answer, or what of them is not understood; None where they do no harm."""
+        for number, (path, text) in enumerate(_leaves(entries)):
+            if number >= _MOST or len(path) > _DEEPEST:
+                return f"{shorten(path[0])}: ... (more than is read)"
+            if (said := self._otherwise(path, text)) is not None:
+                return said
+        return None
+
+    def _otherwise(self, path: tuple[str, ...], text: str) -> str | None:
+        label = " ".join(word for key in path for word in _BETWEEN.split(key) if word)
+        said = f"{label}: {text}"
+        words = frozenset(label.casefold().split())
+        if not words.isdisjoint(UNITS):
+            return None if self._is_unit(text) else said
+        fault = not words.isdisjoint(FAULTS)
+        if is_nothing(text) and (fault or text.casefold() not in _DENYING):
+            return None
+        names = self.spellings.keys() & {folded(name[0]) for name in _NAME.finditer(text)}
+        meant = next((self.spellings[key] for key in map(folded, path) if key in self.spellings), None)
+        if meant is None and folded(path[-1]) in ANSWER_KEYS and not (_SENTENCE.search(text) or _is_truth(text)):
+            if self.answer is None and not names:
+                return None
+            meant = self.answer
+        if meant is not None:
+            if self._same(meant, text):
+                return None
+            label = meant
+        if self.mentions.misstated(f"{label} = {text}") or any(find_retractions(said)) or any(retractions_in(label)):
+            return said
+        if fault or self.understanding.denies(label) or (text == "0" and not words.isdisjoint(PRAISE)):
+            return said
+        further = meant is None and self._is_further(label)
+        if _NUMBER.fullmatch(text):
+            own = meant is None and any(self._same(name, text) for name in self.given)
+            return None if own or (meant is None and self._is_harmless(label, words, further=further)) else said
+        if not further and self.mentions.contradicted(text):
+            return said
+        if _SENTENCE.search(text):
+            claims, mentions = " ".join(self.given.values()), None if further else self.mentions
+            read = text if meant is None else f"{label}: {text}"
+            return unread_behind(self.understanding, read, claims, mentions=mentions, whole=True) or None
+        if text.casefold() in PRAISE - _TRUTHS or any(folded(text) == folded(value) for value in self.given.values()):
+            return None
+        if (names or _is_truth(text)) and self.understanding.unread(
+            _NAME.sub(" ", label), PRAISE | REMARKS, behind=True
+        ):
+            return said
+        if _is_truth(text):
+            return None if text.casefold() in ("true", "yes") else said
+        return said if self.understanding.is_strange_cell(label, _NAME.sub(" ", text)) else None
+
+    def _same(self, name: str, text: str) -> bool:
+        mine, own = (_last_side(each) for each in (text, self.given[name]))
+        return mine == own or (
+            all(map(_NUMBER.fullmatch, (mine, own))) and without_zeros(mine.strip()) == without_zeros(own.strip())
+        )
+
+    def _is_further(self, label: str) -> bool:
+        """Whether a label names a step that was not asked."""
+        return any(folded(name[0]) not in self.spellings for name in _NAME.finditer(label))
+
+    def _is_harmless(self, label: str, words: frozenset[str], *, further: bool) -> bool:
+        """Whether a number below a label is none for what was asked."""
+        about = not self.spellings.keys().isdisjoint(words)
+        pointing = _MEANING if further else _MEANING | _POINTING
+        return not about and pointing.isdisjoint(words) and not self.understanding.denies(label)
+
+    def _is_unit(self, text: str) -> bool:
+        """Whether a text is a unit in which the values may be, and scales none of them."""
+        if is_nothing(text):
+            return True
+        written = f"1 {text}"
+        scales = not CHANGING.isdisjoint(text.casefold().split())
+        if scales or _NOT_A_UNIT.search(text) or not amount_stands_alone(written.lower(), 0, 1):
+            return False
+        units = [each.unit for each in find_numbers(written) if each.unit is not None]
+        currencies = {each.currency for each in self.types.values() if each.currency is not None}
+        if units or currencies:
+            return all(any(compatible(unit, each) for unit in units) for each in currencies)
+        known = factors_of(text) is not None or _UNIT.fullmatch(text) is not None
+        return known or text.casefold() in self.understanding.own
+
+
+def folded(key: str) -> str:
+    """A key without what differs between spellings of it."""
+    return _NO_NAME.sub("", without_unseen(unicodedata.normalize("NFKC", key))).casefold()
+
+
+def _is_truth(text: str) -> bool:
+    return text.casefold() in _TRUTHS
+
+
+def _last_side(text: str) -> str:
+    return text.rpartition("=")[2].strip().casefold()
+
+
+def _leaves(entries: Mapping[str, object]) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text, number and truth value in some entries, with the keys that lead to it."""
+    stack: list[tuple[tuple[str, ...], object]] = [((key,), entry) for key, entry in entries.items()]
+    while stack:
+        path, entry = stack.pop()
+        if isinstance(entry, dict) and len(path) <= _DEEPEST:
+            stack += [((*path, key), each) for key, each in entry.items()]
+        elif isinstance(entry, list):
+            stack += [(path, each) for each in entry]
+        elif entry is not None:
+            yield path, str(entry).lower() if isinstance(entry, bool) else str(entry).strip()
