@@ -31,7 +31,7 @@ from stepguard.engine.step_kinds import step_kind
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 from stepguard.repair.policy import Failures
 from stepguard.repair.rungs import Draft, Isolate, Question, Resample, Rewrite, Rung, Split
 from stepguard.results import Result

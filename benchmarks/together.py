@@ -31,7 +31,7 @@ from stepguard.engine.actions import Ask, Replied
 from stepguard.evaluation.families import Arithmetic
 from stepguard.evaluation.statistics import wilson
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 from stepguard.repair.rungs import Resample
 
 SEGMENT = 10

@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from stepguard.integrations.openai.client import wrap
     from stepguard.language.value_types import ValueType
     from stepguard.policy.policy import Policy
+    from stepguard.procedure.inputs import Input
     from stepguard.procedure.procedure import Procedure
-    from stepguard.procedure.steps import Input, Step
+    from stepguard.procedure.steps import Step
     from stepguard.repair.ladder import Ladder
     from stepguard.results import Result
 
@@ -61,7 +62,7 @@ _HOME = {
     "Budget": "stepguard.engine.budget",
     "Claim": "stepguard.core.verdicts",
     "Guard": "stepguard.guard",
-    "Input": "stepguard.procedure.steps",
+    "Input": "stepguard.procedure.inputs",
     "Ladder": "stepguard.repair.ladder",
     "Policy": "stepguard.policy.policy",
     "Price": "stepguard.core.usage",

@@ -10,7 +10,7 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import ProcedureError
 from stepguard.language.values import Value
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 from stepguard.testing import ScriptedSteps
 
 

@@ -23,7 +23,7 @@ from stepguard.backends import Completion, Request
 from stepguard.checks import Check
 from stepguard.errors import MissingExtraError
 from stepguard.language.values import Value
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 from stepguard.replies.formats import EquationFormat
 
 __all__ = ["FAMILIES", "NOTHING", "Claimed", "Family", "Problem", "Said", "certify_checks", "try_claim", "try_family"]

@@ -32,8 +32,8 @@ from stepguard.guard.options import KeptKeywords, check_options
 from stepguard.integrations.chat.requests import named_procedure
 from stepguard.integrations.support import check_support
 from stepguard.language.values import Value
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input
 from stepguard.results import Result
 
 Takes = Literal["messages", "prompt"]

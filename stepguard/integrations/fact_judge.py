@@ -20,8 +20,9 @@ from stepguard.guard import Guard
 from stepguard.language.values import Value
 from stepguard.policy.decisions import FactQuestion
 from stepguard.policy.policy import DeclaredFact, Policy
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 from stepguard.results import Result
 
 

@@ -18,8 +18,8 @@ from stepguard.language.term_types import suggestion
 from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value, show_value
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input
 
 _MOST: Final = 5
 """How many problems of one call are named."""

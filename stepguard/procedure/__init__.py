@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import Record, RecordType
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 
 __all__ = [
     "ForEach",

@@ -19,10 +19,11 @@ from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.hidden_formulas import assigns
 from stepguard.language.terms import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
+from stepguard.procedure.inputs import Input, as_inputs
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import If, Statement, steps_in
-from stepguard.procedure.steps import Input, Step, as_inputs
+from stepguard.procedure.steps import Step
 
 NoteKind = Literal["words", "left_out", "refused"]
 """The outcome of a line.

@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import overload
 
 from stepguard.errors import ProcedureError
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands, unknown_name
-from stepguard.procedure.steps import Input, Step, check_step
+from stepguard.procedure.steps import Step, check_step
 
 _AT_ONCE = 256
 """How many steps a run keeps beyond its look-back."""

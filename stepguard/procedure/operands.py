@@ -21,7 +21,8 @@ from stepguard.language.expressions import (
 from stepguard.language.money_products import check_products
 from stepguard.language.terms import scaled_operand
 from stepguard.language.value_types import ValueType
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 
 def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | Step:

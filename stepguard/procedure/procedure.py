@@ -22,6 +22,7 @@ from stepguard.language.records import RecordType
 from stepguard.language.terms import is_variable
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
+from stepguard.procedure.inputs import Input, as_inputs, instances, listed
 from stepguard.procedure.lazy_steps import LazySteps
 from stepguard.procedure.operands import check_operands, unknown_name
 from stepguard.procedure.operations import Operation, Tool, operations_of
@@ -39,7 +40,7 @@ from stepguard.procedure.statements import (
     statements_in,
     steps_in,
 )
-from stepguard.procedure.steps import Input, Step, as_inputs, instances, listed
+from stepguard.procedure.steps import Step
 
 if TYPE_CHECKING:
     from pathlib import Path

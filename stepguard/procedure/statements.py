@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING
 
 from stepguard.errors import ProcedureError
 from stepguard.language.expressions import Expression
-from stepguard.procedure.steps import Step, check_name, check_step, listed, read_expression
+from stepguard.procedure.inputs import check_name, listed
+from stepguard.procedure.steps import Step, check_step, read_expression
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure

@@ -19,9 +19,10 @@ from stepguard.language.term_types import type_of
 from stepguard.language.terms import variables_in
 from stepguard.language.type_relations import fits, joined
 from stepguard.language.value_types import ValueType
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Steps and inputs of a procedure: their names, types, and the values they read."""
+"""Steps of a procedure: their names, types, and the values they read."""
 
 from __future__ import annotations
 
@@ -7,14 +7,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
 from inspect import isclass, signature
-from typing import TYPE_CHECKING, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expression_parsing import check_grouping, parse_expression
 from stepguard.language.expressions import (
-    RESERVED,
     TRUTHS,
     Expression,
     Logic,
@@ -28,9 +27,10 @@ from stepguard.language.expressions import (
 )
 from stepguard.language.stated_operations import contradicts
 from stepguard.language.terms import TERM_SIGNS, Choice, LiteralTerm, is_variable, operands_in, variables_in
-from stepguard.language.value_types import NUMBER, TypeLike, ValueType
+from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
+from stepguard.procedure.inputs import check_name, listed
 
 if TYPE_CHECKING:
     from stepguard.checks import Check
@@ -51,10 +51,7 @@ PERFORMERS: tuple[Performer, ...] = get_args(Performer)
 
 EFFECTIVE: frozenset[Performer] = frozenset({"tool", "person"})
 """Those whose steps are performed in the order of writing, when everything before them is completed."""
-_T = TypeVar("_T")
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
-_MAX_NAME = 64
 PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A value that an instruction names in braces."""
 # "Look up the rate, then": without the next step it says nothing.
@@ -63,16 +60,6 @@ _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
 
 class UnclearWords(ProcedureError):
     """Words say more than a description does, and nobody would carry that out or check it."""
-
-
-def check_name(name: object, role: str) -> None:
-    if not isinstance(name, str) or not _NAME.match(name) or len(name) > _MAX_NAME:
-        raise ProcedureError(
-            f"{name!r} cannot be {role}: use letters, digits and underscores, not starting with a digit, "
-            f"at most {_MAX_NAME} characters"
-        )
-    if name in RESERVED:
-        raise ProcedureError(f"{name!r} cannot be {role}: it is a word of the expression language")
 
 
 def _check_call(check: Callable[..., object], step: str) -> None:
@@ -87,39 +74,6 @@ def _check_call(check: Callable[..., object], step: str) -> None:
         raise ProcedureError(
             f"step {step!r}: the check {check!r} cannot be called as check(step, values, claim): {error}", step=step
         ) from None
-
-
-@dataclass(frozen=True, slots=True)
-class Input:
-    """A value the caller gives to every run.
-
-    Args:
-        name: the variable.
-        type: its type, as a `ValueType` or as text (``"decimal(2)"``); a number by default.
-        default: its value where the caller gives none; None: the caller has to.
-
-    Raises:
-        ProcedureError: the name cannot be one, or the default is not of the type.
-    """
-
-    name: str
-    type: ValueType = NUMBER
-    default: Value | None = None
-
-    def __init__(self, name: str, type: TypeLike = NUMBER, *, default: object = None) -> None:
-        check_name(name, "an input")
-        put = object.__setattr__
-        put(self, "name", name)
-        put(self, "type", ValueType.parse(type))
-        try:
-            put(self, "default", None if default is None else self.type.accept(default))
-        except ValueRefused as error:
-            raise ProcedureError(f"the default of input {name!r} is not of its type, {self.type}: {error}") from error
-
-    def __repr__(self) -> str:
-        shown = [repr(self.name)] + ([] if self.type == NUMBER else [repr(str(self.type))])
-        shown += [] if self.default is None else [f"default={self.type.write(self.default)!r}"]
-        return f"Input({', '.join(shown)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -483,36 +437,8 @@ def read_expression(text: str) -> Expression:
         return parse_term(text)
 
 
-def listed(items: Iterable[_T], role: str, example: str) -> tuple[_T, ...]:
-    """The items as a tuple; a text would count as its letters and a mapping lose its values, so both are refused."""
-    if isinstance(items, str | bytes | Mapping) or not isinstance(items, Iterable):
-        raise ProcedureError(f"{role} is a list such as {example}, not {type(items).__name__}")
-    return tuple(items)
-
-
-def instances(items: Iterable[_T], kind: type[_T], role: str, example: str) -> tuple[_T, ...]:
-    """What was given as a list of objects of a class; see `listed`."""
-    held = listed(items, role, example)
-    for entry in held:
-        if not isinstance(entry, kind):
-            raise ProcedureError(f"{role} is a list such as {example}, and {entry!r:.60} is no {kind.__name__}")
-    return held
-
-
 def check_step(value: object, number: int) -> Step:
     """Raise unless the value is a step; `number` is its place in the list, from 1."""
     if not isinstance(value, Step):
         raise ProcedureError(f"step {number} is a {type(value).__name__}, not a Step")
     return value
-
-
-def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
-    """Inputs from names and `Input`; a name that stands twice is refused."""
-    entries = listed(inputs, "inputs", "['x', Input('rate', 'decimal(2)')]")
-    declared = tuple(entry if isinstance(entry, Input) else Input(entry) for entry in entries)
-    names: set[str] = set()
-    for entry in declared:
-        if entry.name in names:
-            raise ProcedureError(f"duplicate input {entry.name!r}")
-        names.add(entry.name)
-    return declared

@@ -11,10 +11,11 @@ from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.value_types import NUMBER
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.settings import write_check
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 from stepguard.results.view import StepView
 from stepguard.show.facts import GOING_ON, RunFacts, SiteFacts
 

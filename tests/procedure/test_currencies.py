@@ -8,8 +8,8 @@ from tables import all_rows
 from stepguard import Guard, Procedure, Step
 from stepguard.checks import Holds, Requires
 from stepguard.errors import ProcedureError
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.statements import ProcedureCall
-from stepguard.procedure.steps import Input
 from stepguard.testing import SimulatedModel, Slips
 
 EUR_AND_USD = [Input("e", "money(EUR)"), Input("u", "money(USD)"), Input("rate")]

@@ -17,7 +17,8 @@ from stepguard.checks import Holds
 from stepguard.errors import ProcedureError, ValueRefused
 from stepguard.language.expressions import RESERVED
 from stepguard.language.value_types import ValueType
-from stepguard.procedure.steps import Input, Performer, UnclearWords
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Performer, UnclearWords
 from stepguard.testing import SimulatedModel
 
 

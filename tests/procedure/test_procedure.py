@@ -11,7 +11,7 @@ from tables import all_rows
 
 from stepguard import Guard, Procedure, Step, audit
 from stepguard.errors import ConfigError, InputError, ProcedureError
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 
 INVOICE = """
 name: invoice

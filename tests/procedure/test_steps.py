@@ -14,7 +14,7 @@ from stepguard import Procedure, Step
 from stepguard.checks import Holds, Range, Requires
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.procedure.steps import Input
+from stepguard.procedure.inputs import Input
 
 
 @all_rows(

@@ -34,7 +34,8 @@ from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Expression
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, to_exact
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "+": (

@@ -17,8 +17,9 @@ from stepguard.core.verdicts import Claim
 from stepguard.engine.prompts import describe_steps
 from stepguard.evaluation.knobs import Named
 from stepguard.language.values import Value, show_value
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 
 Solver = Callable[[Mapping[str, Value]], Value]
 """The value of a step from the values that it reads."""

@@ -14,7 +14,8 @@ from stepguard.core.arguments import check_number
 from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft, work_through
 from stepguard.evaluation.families.returns_policy import POLICY, follows_rule
 from stepguard.language.values import Value, to_exact
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _STAGES: Final = ("days", "window", "in_time", "rate", "size", "fee", "refund", "total")
 _TYPES: Final[Mapping[str, str]] = {

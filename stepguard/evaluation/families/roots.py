@@ -15,7 +15,8 @@ from typing import ClassVar, Final
 from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft
 from stepguard.language.values import Value, to_exact
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _LARGEST_LINEAR: Final = 9
 

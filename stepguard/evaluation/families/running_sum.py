@@ -21,7 +21,8 @@ from stepguard.evaluation.families.base import (
     TaskDraft,
 )
 from stepguard.language.values import Value, to_exact
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _TEXT: Final = (
     "apple beach bread brick brush cabin candy chair chalk cheek chess chest clock cloud coach coral couch crane "

@@ -11,7 +11,8 @@ from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import DraftedFamily, Line, RuleCheck, TaskDraft
 from stepguard.evaluation.families.word_list_checks import rearranged
 from stepguard.language.values import Value
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _TEXT: Final = (
     "ant bag bat bed bell boat book boot box bus cake card cat coat cow cup desk dog door drum duck ear egg fan "

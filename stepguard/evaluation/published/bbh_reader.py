@@ -9,7 +9,8 @@ from stepguard.evaluation.families.base import Line, TaskDraft
 from stepguard.language.records import Record
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 Plausible = Callable[[str, Value, Mapping[str, Value]], bool]
 Solve = Callable[[Mapping[str, Value]], Value]

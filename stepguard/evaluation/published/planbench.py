@@ -28,7 +28,8 @@ from stepguard.evaluation.published.plan_rules import DOMAINS, Facts, PlanAction
 from stepguard.language.records import Record
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _FILE: Final = "planbench_execution.jsonl"
 _ITEM: Final = re.compile(

@@ -37,7 +37,8 @@ from stepguard.evaluation.published.proc_rows import merging, pushing, removing,
 from stepguard.evaluation.published.proc_steps import Cut, CutStep, ProcState
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -21,7 +21,8 @@ from stepguard.evaluation.families.base import WORDS_SYSTEM, Line, PublishedTask
 from stepguard.evaluation.published.items import FixedFamily, constant, read_items, understood
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.inputs import Input
+from stepguard.procedure.steps import Step
 
 _FILE: Final = "receipts.jsonl"
 _FIELDS: Final = ("date", "company", "total")

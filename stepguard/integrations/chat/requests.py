@@ -51,9 +51,9 @@ from stepguard.integrations.chat.messages import (
 )
 from stepguard.integrations.chat.trust import ROLES, Trust
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode, decode_at
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation import read_inputs
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input
 
 IN_PROMPT: Final = "(prompt)"
 """The label in logs, traces and metrics of a procedure from a prompt, whose own name is content."""

@@ -17,11 +17,11 @@ with warnings.catch_warnings():
     warnings.simplefilter("ignore", EncodingWarning)
     import lark  # noqa: F401 - loaded once, here, for the modules below
 
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.building import build, finish
 from stepguard.procedure.notation.parsing import parse_items, parse_term
 from stepguard.procedure.notation.printing import print_procedure
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import Input
 
 __all__ = ["is_written", "load_procedure", "parse_term", "print_procedure", "read_inputs", "read_procedure"]
 

@@ -19,6 +19,7 @@ from stepguard.language.term_types import type_of
 from stepguard.language.terms import LiteralTerm, operands_in, variables_in
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.check_registry import call_check
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.layout import MAX_BLOCKS
 from stepguard.procedure.notation.settings import check_setting, constant
 from stepguard.procedure.notation.trees import (
@@ -39,7 +40,7 @@ from stepguard.procedure.notation.trees import (
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.procedure.static_checks import check_flow
-from stepguard.procedure.steps import Input, Step
+from stepguard.procedure.steps import Step
 
 _T = TypeVar("_T")
 _ROW: Final = re.compile(r", row ([0-9]+)")

@@ -10,9 +10,10 @@ from stepguard.language.expressions import Expression, format_expression, format
 from stepguard.language.lookup_tables import Table
 from stepguard.language.terms import LiteralTerm
 from stepguard.language.value_types import NUMBER, TEXT
+from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.settings import quoted, write_check
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
-from stepguard.procedure.steps import PLACEHOLDER, Input, Step
+from stepguard.procedure.steps import PLACEHOLDER, Step
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
