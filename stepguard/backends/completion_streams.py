@@ -149,6 +149,7 @@ class CompletionStream:
         self._take_delta(field(choice, "delta"))
         if self._error is not None or self._fault is not None or self.given_up:
             return True
+        # Asked only where something new has come of a reply that is not over.
         if before == self._pieces or self._finish is not None or not self._may_stop():
             return False
         self._finish = STOPPED_EARLY
@@ -242,6 +243,7 @@ class CompletionStream:
         return bool(self._pieces or self._finish or self._error)
 
     def _broken_off(self) -> BackendError:
+        # Nothing was lost on the way: sent again, the stream would end in the same way.
         if self._pieces and (self._done or self._framed):
             how = "with [DONE]" if self._done else "as a whole"
             error = BackendError(

@@ -192,6 +192,7 @@ class BatchLedger:
             left = end
             while left and (piece := file.read(min(left, _CHUNK))):
                 crc, left = zlib.crc32(piece, crc), left - len(piece)
+            # No kill leaves less than is noted, other bytes, or more than one record behind them.
             if left or str(crc) != self.fact("crc") or not self._form.is_torn(file.read()):
                 raise ConfigError(
                     f"{self._out} is not what this batch has written: it was changed since; use another --out",
@@ -205,6 +206,7 @@ class BatchLedger:
         """Take the failed rows out of the file: what failed them, an outage say, may be over."""
         if self._connection.execute("select 1 from rows where status = 'failed' limit 1").fetchone() is None:
             return
+        # Copied, not edited in place: a kill leaves the old file whole.
         with self._out.open("rb") as old, self._new.open("wb") as new, self._connection:
             new.write(self._form.head)
             self._crc = zlib.crc32(self._form.head)

@@ -204,6 +204,7 @@ class _OpenRows:
         """
         last, number = self._ledger.last, -1
         for number, item in enumerate(source):
+            # By its place in the source, whatever index a row brings: that is the same when the batch is resumed.
             row = replace(as_row(number, item, self._key, self._names), index=number)
             digest = _digest(row)
             known = self._ledger.digest_of(number) if number <= last else None

@@ -67,6 +67,7 @@ class Run:
         self._booked = engine.calls
         self._closed = False
         self._settled = True
+        # It may be over before its first action, such as a run that waits for a person.
         self._keep()
         self.settle()
 

@@ -72,6 +72,7 @@ class PersonNames:
     def find(self, text: str) -> bool | None:
         """Whether a text, or JSON data as text, holds one of them as a whole word; None where not even inside one."""
         try:
+            # Read as JSON, in which a name may be escaped.
             read = json.loads(text) if text[:1] in ("{", "[") else text
         except (ValueError, RecursionError):
             read = text

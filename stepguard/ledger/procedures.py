@@ -54,6 +54,7 @@ def read_procedure(source: str, operations: str) -> Procedure:
     return Procedure.parse(source, functions=functions, tools=tools)
 
 
+# Whether an operation takes a key is read from its signature, as of the real one.
 def _plain(**_: object) -> object:
     raise AssertionError("nothing is called")
 

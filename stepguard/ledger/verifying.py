@@ -254,6 +254,7 @@ def _check_row(file: LedgerStore, number: int, row: Mapping[str, Any]) -> tuple[
     sql = f"select salt is null, ({erasure_sql}) from runs where number = ?"
     ((unsalted, erasure),) = file.read(sql, number)
     status, kept, erased = row["status"], KeptRun(), erasure is not None
+    # The record, the salt and the listing say the same, unless one of them was altered.
     if not erased == unsalted == (status == "erased"):
         what = "a record says that it was erased" if erased else "no record says that it was erased"
         return kept, LedgerFault(None, None, f"the run is listed as {status}, and {what}")

@@ -44,6 +44,7 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     # A copy of a date or span has nothing to add up.
     if linear is None or isinstance(tree, Name):
         return None
+    # With one date more than is taken off, the result is a date.
     if len(linear.added) > len(linear.taken) and not number:
         return _later(step, linear)
     return _elapsed(step, _days_of(linear), measure="number" if number else "days")
@@ -114,6 +115,7 @@ def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
     if working:
         return _Linear(working=(prod(numbers),))
     sign = -1 if sum(number < 0 for number in numbers) % 2 else 1
+    # A factor of one changes nothing.
     factors = [Number(abs(number)) for number in numbers if abs(number) != 1] or [Number(1)]
     term = factors[0] if len(factors) == 1 else Chain(tuple(factors), ("*",) * (len(factors) - 1))
     return _Linear(days=((sign, term),))
@@ -215,6 +217,7 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
         if linear.working:
             if days or len(linear.working) > 1:  # the end depends on which of them is added first
                 return None
+            # How many days these are depends on where they begin.
             days = _weeks(start, linear.working[0])
         end = start + timedelta(days=sum(days))
     except OverflowError:
@@ -244,6 +247,7 @@ def _months(first: date, last: date) -> list[int]:
     """The lengths of the months from that of the first date to that of the last."""
     lengths: list[int] = []
     year, month = first.year, first.month
+    # One month more than the most is enough to see that it is too far.
     while (year, month) <= (last.year, last.month) and len(lengths) <= _MAX_MONTHS:
         lengths.append(monthrange(year, month)[1])
         year, month = (year + 1, 1) if month == 12 else (year, month + 1)

@@ -102,6 +102,7 @@ class Rung:
         check_number(self.temperature, "repair", high=2, name=f"{self.name}: temperature")
         check_count(self.times, "repair", name=f"{self.name}: times")
         if self.timeout is not None:
+            # Made for its check alone.
             RetryPolicy(timeout=self.timeout)
         if self.backend is not None and self.assistance not in ("model", "person"):
             raise ConfigError(

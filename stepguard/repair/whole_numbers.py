@@ -109,8 +109,10 @@ def _in_thousands(tree: Expression, parts: SmallSteps) -> Expression:
     """
     terms = sorted((term for term in _terms_of(tree) if term.number), key=lambda term: term.taken_off)
     longest = max((term.number for term in terms), default=0)
+    # A single digit has no halves, and a number by itself is no work.
     if not 10 <= longest < _TOO_LONG or (len(terms) == 1 and not terms[0].factors):
         raise NoParts
+    # Numbers of fewer than six digits are cut in the middle.
     scale = 10 ** min(3, (len(str(longest)) + 1) // 2)
     halves = [divmod(-term.number if term.taken_off else term.number, scale) for term in terms]
     front = [replace(term, number=abs(above)) for term, (above, _) in zip(terms, halves, strict=True)]

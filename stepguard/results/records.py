@@ -153,6 +153,7 @@ class Attempt:
         if self.committed == len(self.steps):
             return ()
         named = {deviation.step for deviation in self.deviations}
+        # A deviation of the reply as a whole names no step: the first open one stands for it.
         return tuple(where for where in self.steps if where.step in named) or (self.steps[self.committed],)
 
 

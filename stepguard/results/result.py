@@ -79,6 +79,7 @@ class Result:
     error: Exception | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
+        # Copies, which nobody's later change reaches.
         object.__setattr__(self, "values", MappingProxyType(dict(self.values)))
         object.__setattr__(self, "weak", MappingProxyType(dict(self.weak)))
         object.__setattr__(self, "assisted", MappingProxyType(dict(self.assisted)))

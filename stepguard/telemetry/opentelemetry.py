@@ -176,6 +176,7 @@ class OpenTelemetry(Hooks):
     def performing(self, run: Run, action: Action, /) -> AbstractContextManager[object] | None:
         """Attach the span of the attempt or of the run."""
         going = self._runs.get(run.id)
+        # Checks of our own make no spans; those of the user may.
         if going is None or not (isinstance(action, Ask) or (isinstance(action, CheckClaims) and action.foreign)):
             return None
         span = going.span.span
@@ -208,6 +209,7 @@ class OpenTelemetry(Hooks):
         if span is not None:
             self._end_attempt(span, attempt, error)
         elif going.span.span.is_recording():
+            # An attempt beyond the limit has no span of its own.
             self._add_deviations(going.span, attempt)
 
     def done(self, run: Run, result: Result, /) -> None:
