@@ -19,7 +19,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum
-from stepguard.language.digits import Exact, exact
+from stepguard.language.digits import Exact, bits_of, exact
 from stepguard.language.expressions import Name, Number
 
 Monomial = tuple[tuple[str, int], ...]
@@ -139,7 +139,7 @@ class Canonical:
                 value = polynomial.get(monomial, 0) + factor * second * number
                 polynomial[monomial] = value
         kept = {monomial: exact(value) for monomial, value in polynomial.items() if value}
-        if len(kept) > _MAX_TERMS or any(_bits(value) > _MAX_BITS for value in kept.values()):
+        if len(kept) > _MAX_TERMS or any(bits_of(value) > _MAX_BITS for value in kept.values()):
             raise TooBig
         return kept
 
@@ -180,7 +180,7 @@ class Canonical:
         # powers over into the coefficient.
         if len(base) == 1:
             ((monomial, value),) = base.items()
-            if _bits(value) * exponent <= _MAX_BITS and not any(_PRIME_ROOT.match(name) for name, _ in monomial):
+            if bits_of(value) * exponent <= _MAX_BITS and not any(_PRIME_ROOT.match(name) for name, _ in monomial):
                 return {tuple((name, power * exponent) for name, power in monomial): exact(Fraction(value) ** exponent)}
         if exponent > _MAX_POWER and base not in ({_ONE: 1}, {}):
             raise TooBig
@@ -273,10 +273,6 @@ def _number(form: Quotient) -> Exact | None:
     if form.over.keys() <= {_ONE} and form.under.keys() == {_ONE}:
         return exact(Fraction(form.over.get(_ONE, 0)) / form.under[_ONE])
     return None
-
-
-def _bits(value: Exact) -> int:
-    return value.numerator.bit_length() + value.denominator.bit_length()
 
 
 def _plus(left: Polynomial, right: Polynomial) -> Polynomial:

@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum
-from stepguard.language.digits import Exact, exact
+from stepguard.language.digits import Exact, bits_of, exact
 from stepguard.language.expressions import Name, Number
 
 _MAX_BITS: Final = 3000  # longer numbers go on as intervals of floats
@@ -130,12 +130,8 @@ def _fold(
     return value
 
 
-def _bits(number: Exact) -> int:
-    return number.numerator.bit_length() + number.denominator.bit_length()
-
-
 def _small(number: Exact) -> NumericValue:
-    return exact(number) if _bits(number) <= _MAX_BITS else enclose(number)
+    return exact(number) if bits_of(number) <= _MAX_BITS else enclose(number)
 
 
 def _add(left: NumericValue, right: NumericValue) -> NumericValue:
@@ -218,7 +214,7 @@ def _whole_power(base: NumericValue, exponent: int) -> NumericValue:
             return 0
         if base in (1, -1):
             return base if exponent % 2 else 1
-        if _bits(base) * abs(exponent) <= _MAX_BITS:
+        if bits_of(base) * abs(exponent) <= _MAX_BITS:
             return exact(Fraction(base) ** exponent)
     if exponent < 0:
         return _invert(_whole_power(base, -exponent))

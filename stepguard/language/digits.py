@@ -51,6 +51,11 @@ def exact(value: Exact) -> Exact:
     return value
 
 
+def bits_of(value: Exact) -> int:
+    """The size of a number: the bits of its numerator and its denominator."""
+    return value.numerator.bit_length() + value.denominator.bit_length()
+
+
 def format_exact(value: Exact) -> str:
     """Write a number exactly: digits, a finite decimal short enough to be read again, or ``numerator/denominator``."""
     value = exact(value)

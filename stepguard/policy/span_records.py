@@ -67,7 +67,7 @@ def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
             continue
         data = _decoded(line)
         if data is None:
-            raise _refused(number, "a span, a log record or an export of OTLP as JSON was expected")
+            raise refused_record(number, "a span, a log record or an export of OTLP as JSON was expected")
         exported = [(each, data[each]) for each in _EXPORTS if each in data]
         if not exported:
             yield from _records(data, number)
@@ -81,7 +81,7 @@ def read_records(lines: Iterable[str]) -> Iterator[SpanRecord]:
 
 def _records(data: Mapping[str, Any], line: int) -> Iterator[SpanRecord]:
     if isinstance(data, JsonObject) and data.repeated:
-        raise _refused(line, f"{min(data.repeated)[:60]!r} stands twice in a record")
+        raise refused_record(line, f"{min(data.repeated)[:60]!r} stands twice in a record")
     attributes = _attributes(data.get("attributes"), line)
     given_context = data.get("context")
     context = given_context if isinstance(given_context, dict) else {}
@@ -114,7 +114,7 @@ def _attributes(given: object, line: int) -> dict[str, Any]:
     if not isinstance(read, JsonObject):
         read = JsonObject([(str(each.get("key")), _value(each.get("value"))) for each in _objects(given, line)])
     if read.repeated:
-        raise _refused(line, f"the attribute {min(read.repeated)[:60]!r} stands twice in a record")
+        raise refused_record(line, f"the attribute {min(read.repeated)[:60]!r} stands twice in a record")
     return read
 
 
@@ -158,7 +158,7 @@ def _time(data: Mapping[str, Any], names: tuple[str, ...], line: int) -> datetim
         except (ValueError, OverflowError):
             continue
         return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    raise _refused(line, "a record has no time, so that its place among the others is not known")
+    raise refused_record(line, "a record has no time, so that its place among the others is not known")
 
 
 def _id(given: object) -> str:
@@ -169,7 +169,7 @@ def _objects(given: object, line: int) -> list[dict[str, Any]]:
     if given is None:
         return []
     if not isinstance(given, list) or not all(isinstance(each, dict) for each in given):
-        raise _refused(line, "it is no export of OTLP as JSON: a list of objects was expected")
+        raise refused_record(line, "it is no export of OTLP as JSON: a list of objects was expected")
     return given
 
 
@@ -183,5 +183,6 @@ def _decoded(line: str) -> dict[str, Any] | None:
     return data if known else None
 
 
-def _refused(line: int, reason: str) -> ConfigError:
+def refused_record(line: int, reason: str) -> ConfigError:
+    """The error for a record that cannot be replayed, with its line."""
     return ConfigError(f"line {line}: {reason}", option="conversations")

@@ -14,7 +14,7 @@ from typing import Any, Final
 from stepguard.errors import ConfigError
 from stepguard.language.strict_json import JsonObject
 from stepguard.policy.replay import RecordedCall, RecordedConversation, SpanPlace
-from stepguard.policy.span_records import SpanRecord, read_records
+from stepguard.policy.span_records import SpanRecord, read_records, refused_record
 
 __all__ = ["read_span_conversations"]
 
@@ -46,7 +46,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     for number, record in enumerate(records):
         # Refused, not skipped: a replay that missed calls would find everything in order.
         if record.name in _OLD_EVENTS:
-            raise _unread(record.line, f"messages are recorded one by one: {_CONTENT}")
+            raise refused_record(record.line, f"messages are recorded one by one: {_CONTENT}")
         own = record.attributes.get("gen_ai.conversation.id")
         of_trace = list(known.get(record.trace, ()))
         name = own if isinstance(own, str) else of_trace[0] if len(of_trace) == 1 else record.trace
@@ -62,7 +62,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     for conversation in calling:
         for call in conversation.calls.values():
             if call.arguments is None:
-                raise _unread(call.line, f"the arguments of {call.tool[:60]} were not recorded: {_CONTENT}")
+                raise refused_record(call.line, f"the arguments of {call.tool[:60]} were not recorded: {_CONTENT}")
         conversation.messages.sort(key=lambda each: each[0])
     return calling
 
@@ -84,7 +84,7 @@ class _Nesting:
             if record.attributes.get("gen_ai.operation.name") == "execute_tool":
                 first = self._tools.setdefault(place, record)
                 if first is not record and not _one_call(first, record):
-                    raise _unread(record.line, f"the span {record.span[:60]!r} stands for two calls of tools")
+                    raise refused_record(record.line, f"the span {record.span[:60]!r} stands for two calls of tools")
 
     def executes(self, record: SpanRecord) -> bool:
         """Whether a record is the outermost span of the execution of a tool."""
@@ -134,7 +134,7 @@ def _as_data(given: object) -> Any:
 def _execution(conversation: RecordedConversation, record: SpanRecord, number: int) -> None:
     tool = record.attributes.get(_NAME)
     if not isinstance(tool, str) or not tool:
-        raise _unread(record.line, "a tool was executed, and its name was not recorded")
+        raise refused_record(record.line, "a tool was executed, and its name was not recorded")
     id = record.attributes.get(_ID)
     key = id if isinstance(id, str) and id else f"{record.trace}.{record.span}"
     known = conversation.calls.get(key)
@@ -155,7 +155,7 @@ def _execution(conversation: RecordedConversation, record: SpanRecord, number: i
 def _messages(conversation: RecordedConversation, record: SpanRecord, number: int, key: str) -> None:
     given = _as_data(record.attributes[key])
     if not isinstance(given, list) or not all(isinstance(each, Mapping) for each in given):
-        raise _unread(record.line, f"{key} holds no messages: {_CONTENT}")
+        raise refused_record(record.line, f"{key} holds no messages: {_CONTENT}")
     at = record.end if key == _OUTPUT else record.start
     messages: list[Mapping[str, Any]] = []
     position = 0
@@ -180,9 +180,9 @@ def _part(conversation: RecordedConversation, record: SpanRecord, part: Mapping[
     if kind not in ("tool_call", "tool_call_response"):
         return
     if not isinstance(id, str) or not id:
-        raise _unread(record.line, "a call of a tool has no identifier")
+        raise refused_record(record.line, "a call of a tool has no identifier")
     if isinstance(part, JsonObject) and part.repeated:
-        raise _unread(record.line, f"{min(part.repeated)[:60]!r} stands twice in a call of a tool")
+        raise refused_record(record.line, f"{min(part.repeated)[:60]!r} stands twice in a call of a tool")
     call = conversation.calls.get(id)
     if kind == "tool_call_response":
         if call is not None:
@@ -196,10 +196,8 @@ def _part(conversation: RecordedConversation, record: SpanRecord, part: Mapping[
     if call is None:
         conversation.calls[id] = RecordedCall(record.line, tool, at, arguments)
     elif not call.executed and (call.tool, call.arguments) != (tool, arguments):
-        raise _unread(record.line, f"{id[:60]!r} stands for two calls, so that it is not known which was answered")
+        raise refused_record(
+            record.line, f"{id[:60]!r} stands for two calls, so that it is not known which was answered"
+        )
     elif call.arguments is None and call.tool == tool:
         call.arguments = arguments
-
-
-def _unread(line: int, reason: str) -> ConfigError:
-    return ConfigError(f"line {line}: {reason}", option="conversations")
