@@ -56,7 +56,7 @@ TESTS = {
     "language/values": ["values", "value_types"],
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
-    "repair/ladder": ["ladder", "ladder_cost", "ladder_helpers", "guessing", "protocol", "requests"],
+    "repair/ladder": ["ladder", "climbs", "ladder_cost", "ladder_helpers", "guessing", "protocol", "requests"],
     "repair/rewriting": ["rewriting", "stand_ins", "ladder_cost", "date_splitting", "guessing"],
     "repair/small_steps": ["stand_ins", "rewriting", "whole_numbers"],
     "repair/splitting": [

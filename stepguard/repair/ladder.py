@@ -68,7 +68,7 @@ whole numbers at once, and of 22 others with numbers of 5 to 7 digits all with t
 """
 
 _CUTS: Final = 3
-"""How many replies cut off in a row show that it is not the cap."""
+"""After so many replies that were cut off it is not the cap."""
 _WHOLE_SEGMENT: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -91,9 +91,9 @@ class Ladder:
         ConfigError: the rungs are no rungs, or a number is out of range.
     """
 
-    rungs: tuple[Rung, ...] = DEFAULT_RUNGS
-    same: int = 2
-    few: int = 4
+    rungs: tuple[Rung, ...]
+    same: int
+    few: int
 
     def __init__(self, rungs: Iterable[Rung] = DEFAULT_RUNGS, *, same: int = 2, few: int = 4) -> None:
         if isinstance(rungs, Rung) or not isinstance(rungs, Iterable):
@@ -128,8 +128,8 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        # Before the rungs: a reply that was cut off says nothing of how it would have ended.
-        if last == "truncated" and not failures.runaways and failures.kinds[-_CUTS:].count(last) < _CUTS:
+        # Before all else: a reply that was cut off says nothing of how it would have ended.
+        if last == "truncated" and not failures.runaways and failures.kinds.count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE_SEGMENT) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:
             return rung  # and what is left of the step is smaller

@@ -7,17 +7,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
+from evidence_harness import FunctionModel, reply
 from harness import P2
 from ladder_harness import INPUTS, MINUS, Stubborn, never
 from tables import all_rows
 
-from stepguard import Guard, Ladder, Procedure, Result
-from stepguard.backends import Request
+from stepguard import Guard, Ladder, Procedure, Result, Step
+from stepguard.backends import Completion, Request
+from stepguard.core.verdicts import Claim
 from stepguard.engine.actions import Ask, Replied
+from stepguard.errors import ConfigError
 from stepguard.evaluation.families import Arithmetic
 from stepguard.language.values import Value
 from stepguard.repair.ladder import DEFAULT_RUNGS
-from stepguard.repair.rungs import Isolate, Question, Resample, another_model
+from stepguard.repair.rungs import Draft, Isolate, Question, Resample, Rung, Split, Vote, another_model
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips
 
 pytestmark = pytest.mark.once
@@ -145,6 +148,133 @@ def test_a_number_of_retries_stays_one_for_every_step() -> None:
 
     wrong = iter([1, 2, 3, 4, 5, 8])
     assert Guard(model, segment=1, repair=5).run(procedure).verified
+
+
+WRONG: list[tuple[Callable[[], Ladder], str]] = [
+    (lambda: Ladder(Resample()), "a ladder has rungs such as [Resample()]"),
+    (lambda: Ladder(3), "a ladder has rungs such as [Resample()]"),  # type: ignore[arg-type]
+    (lambda: Ladder([Resample(), "question"]), "a ladder has rungs such as Resample(), not 'question'"),  # type: ignore[list-item]
+    (lambda: Ladder([Vote(), Vote(times=3)]), "at most one Vote"),
+    (lambda: Ladder([Resample(), Question(), Resample()]), "resample stands twice in the ladder: give it times=2"),
+    (lambda: Ladder(same=0), "same is a whole number of 1 or more"),
+    (lambda: Ladder(few=0), "few is a whole number of 1 or more"),
+    (lambda: Ladder.of(-1), "the number of retries is a whole number of 0 or more"),
+]
+
+
+@all_rows("made, message", WRONG)
+def test_a_ladder_that_cannot_be_climbed_is_refused(made: Callable[[], Ladder], message: str) -> None:
+    """Whatever is wrong with it, the error says so and names the option."""
+    with pytest.raises(ConfigError) as refused:
+        made()
+    assert message in str(refused.value)
+    assert refused.value.option == "repair"
+
+
+OPTIONS = ["a", "b", "c", "d", "e"]
+
+
+@all_rows(
+    "options, few, else_said, said",
+    [
+        (2, {}, [], "1 value is left"),
+        (2, {}, ["b"], "no value is left"),
+        (2, {"few": 1}, [], None),
+        (3, {}, [], "2 values are left"),
+        (4, {}, [], "3 values are left"),
+        (5, {}, [], None),
+        (5, {}, ["b"], "3 values are left"),
+        (5, {"few": 5}, [], "4 values are left"),
+    ],
+)
+def test_an_option_is_asked_for_again_where_enough_are_left(
+    options: int, few: dict[str, int], else_said: list[str], said: str | None
+) -> None:
+    """Where fewer values than `few` are left the model gets no second guess, and the reason says how many."""
+    step = Step("t", instruction="Which?", type=f"one_of({', '.join(OPTIONS[:options])})", checks=[_refuses])
+    asked = ["a", "a"] if said is None else ["a"]
+    others = another_model(ScriptedBackend(*[{"t": {"work": "", "value": value}} for value in else_said]))
+    rungs = [others, Resample()] if else_said else [Resample()]
+    with ScriptedBackend(*[{"t": {"work": "", "value": value}} for value in asked]) as model:
+        result = Guard(model, repair=Ladder(rungs, **few)).run(Procedure([step]))
+    assert result.status == "abstained"
+    assert (said in str(result.problem)) if said else ("left" not in str(result.problem))
+
+
+def _refuses(step: Step, values: Mapping[str, Value], claim: Claim) -> bool:
+    return False
+
+
+def test_without_rungs_a_step_is_given_up_without_a_word_on_them() -> None:
+    """``repair=0`` asks once, and nothing is said of values that are left."""
+    step = Step("t", instruction="Is it?", type="boolean", checks=[_refuses])
+    with ScriptedBackend({"t": {"work": "", "value": "true"}}) as model:
+        result = Guard(model, repair=0).run(Procedure([step]))
+    assert "asked again" not in str(result.problem)
+
+
+CUT = Completion('{"t": "106 -', finish_reason="length")
+RIGHT = {"t": "106 - 96 = 10"}
+SLIPS = [{"t": f"106 - 96 = {value}"} for value in (9, 8, 7, 6)]
+SMALLER = [{"p1": "106 - 90 = 16", "t": "16 - 6 = 9"}, {"t": "16 - 6 = 8"}, {"t": "16 - 6 = 7"}]
+OTHERS = [Resample(), Question(), Draft()]
+
+
+@all_rows(
+    "rungs, replies, status, said",
+    [
+        (OTHERS, [SLIPS[0], "", RIGHT], "verified", ""),
+        (OTHERS, [SLIPS[0], "", ""], "abstained", "the model declines; have somebody else answer it"),
+        (OTHERS, [Completion(None, refusal="no")], "abstained", "the model declines; have somebody else answer it"),
+        (OTHERS, [CUT, CUT, SLIPS[0], CUT, RIGHT], "verified", ""),
+        ([Resample(times=2)], [SLIPS[0], CUT, *SLIPS[1:3]], "abstained", ""),
+        ([Split(times=2)], [SLIPS[0], *SMALLER], "abstained", ""),
+        ([Resample(times=3)], [SLIPS[0], SLIPS[1], SLIPS[0]], "abstained", ""),
+    ],
+)
+def test_how_long_the_model_is_asked(rungs: list[Rung], replies: list[Any], status: str, said: str) -> None:
+    """One empty reply is no refusal, and what was cut off or got further no try; equal values end a rung."""
+    with ScriptedBackend(*replies) as model:
+        result = Guard(model, repair=Ladder(rungs)).run(Procedure.parse("t = 106 - 96"))
+    assert (result.status, result.usage.calls) == (status, len(replies))
+    assert said in str(result.problem)
+
+
+def test_a_yes_that_could_not_be_read_is_asked_for_again() -> None:
+    """Nothing was refused, so that the next answer is no guess."""
+    step = Step("t", instruction="Is it?", type="boolean")
+    with ScriptedBackend(*[{"t": {"work": "", "value": value}} for value in ("?", "!", "true")]) as model:
+        assert Guard(model).run(Procedure([step])).values["t"] is True
+
+
+DOCUMENT = Procedure.parse(
+    'inputs: letter: text\na: text = "Copy the name." (reads letter)  check: grounded(letter)\n'
+    'b: text = "Copy the city." (reads letter, a)  check: grounded(letter)'
+)
+
+
+@all_rows(
+    "segment, rungs, steps",
+    [
+        (2, [Resample(), Question()], ["ask 0 ab", "resample 0.8 ab", "question 0 a", "ask 0 b"]),
+        (1, [Resample(), Question()], ["ask 0 a", "resample 0.8 a", "question 0 a", "ask 0 b"]),
+        (2, [Resample(temperature=1.0), Question()], ["ask 0 ab", "resample 1 a", "question 0 a", "ask 0 b"]),
+        (2, [Isolate(), Resample()], ["ask 0 ab", "isolate 0 a", "resample 0.8 a", "ask 0 b"]),
+        (2, [Resample(times=2)], ["ask 0 ab", "resample 0.8 ab", "resample 0.8 a", "ask 0 b"]),
+    ],
+)
+def test_a_step_that_reads_a_document_leads_its_segment_once_more(
+    segment: int, rungs: list[Rung], steps: list[str]
+) -> None:
+    """Asking it by itself would send the document twice; only then is it asked alone, in the ways of the ladder."""
+    names = iter(["Bert", "Carl", "Anna"])
+    model = FunctionModel(lambda step, request: reply(next(names) if step.id == "a" else "Rome"))
+    result = Guard(model, segment=segment, repair=Ladder(rungs)).run(
+        DOCUMENT, {"letter": "I am Anna, from Rome. " * 12}
+    )
+    made = zip(result.attempts, model.requests, strict=True)
+    found = [f"{a.rung} {r.temperature:g} {''.join(step.id for step in r.steps)}" for a, r in made]
+    assert (found, result.values["a"]) == (steps, "Anna")
 
 
 # Many runs
