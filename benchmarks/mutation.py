@@ -57,11 +57,12 @@ TESTS = {
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
     "repair/ladder": ["ladder", "climbs", "ladder_cost", "ladder_helpers", "guessing", "protocol", "requests"],
-    "repair/rewriting": ["rewriting", "stand_ins", "ladder_cost", "date_splitting", "guessing"],
+    "repair/rewriting": ["rewriting", "climbs", "stand_ins", "ladder_cost", "date_splitting", "guessing"],
     "repair/small_steps": ["stand_ins", "rewriting", "whole_numbers"],
     "repair/splitting": [
         "stand_ins",
         "rewriting",
+        "climbs",
         "date_splitting",
         "evidence",
         "ladder",

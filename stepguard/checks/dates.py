@@ -1,7 +1,7 @@
 """Checks on dates.
 
 What counts as one, `stepguard.language.dates` says, and expressions such as ``start + 30 days`` are those of
-`stepguard.language.date_expressions`. Dates are values of steps of type text.
+`stepguard.language.date_expressions`. Dates are values of steps of type date or text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from stepguard.language.date_expressions import (
     parse_date_expression,
     value_of,
 )
-from stepguard.language.dates import DateOrder, check_order, count_working_days, read_holidays
+from stepguard.language.dates import Calendar, DateOrder, check_order
 from stepguard.language.expressions import COMPARISONS
 from stepguard.language.values import Value, show_value, to_exact
 
@@ -34,8 +34,19 @@ if TYPE_CHECKING:
 _COMPARISON: Final = re.compile(r"<=|>=|==|!=|<|>")  # two characters first: `<=` is not `<` in front of `=`
 
 
-def _unless_text(step: Step) -> str | None:
-    return None if step.type.kind == "text" else f"a date is written as text, and the step is of type {step.type}"
+WEEKEND: Final = frozenset({"Saturday", "Sunday"})
+NONE: Final[frozenset[str]] = frozenset()
+
+
+def _put_calendar(check: DateIs | DateHolds | DaysBetween, given: Iterable[date | str], weekend: Iterable[str]) -> None:
+    calendar = Calendar.of(given, weekend)
+    object.__setattr__(check, "calendar", calendar)
+    object.__setattr__(check, "holidays", calendar.holidays)
+    object.__setattr__(check, "weekend", calendar.days_off)
+
+
+def _unless_date(step: Step) -> str | None:
+    return None if step.type.kind in ("date", "text") else f"a date was expected, and the step is of type {step.type}"
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
@@ -46,21 +57,31 @@ class DateIs(BuiltCheck):
         expression: a date expression over variables that the step reads.
         order: how ``03/04/2026`` is meant, in the claim and in the values; None refuses it.
         holidays: days that are no working days, as dates or ISO texts.
+        weekend: days of the week that are none.
 
     Raises:
-        ConfigError: the expression, the order or a holiday is none.
+        ConfigError: the expression, the order, a holiday or the weekend is none.
     """
 
     name: ClassVar[str] = "date_is"
     expression: DateExpression
     order: DateOrder | None
     holidays: frozenset[date]
+    weekend: frozenset[str]
+    calendar: Calendar
 
-    def __init__(self, expression: str, *, order: DateOrder | None = None, holidays: Iterable[date | str] = ()) -> None:
+    def __init__(
+        self,
+        expression: str,
+        *,
+        order: DateOrder | None = None,
+        holidays: Iterable[date | str] = NONE,
+        weekend: Iterable[str] = WEEKEND,
+    ) -> None:
         check_order(order)
         object.__setattr__(self, "expression", parse_date_expression(expression))
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "holidays", read_holidays(holidays))
+        _put_calendar(self, holidays, weekend)
 
     def __repr__(self) -> str:
         return f"DateIs({str(self.expression)!r})"
@@ -73,11 +94,11 @@ class DateIs(BuiltCheck):
     def _misfit(self, step: Step) -> str | None:
         if step.id in self.reads:
             return f"{self!r} is about {step.id!r} itself: use DateHolds"
-        return _unless_text(step)
+        return _unless_date(step)
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         try:
-            expected = value_of(self.expression, values, self.order, self.holidays)
+            expected = value_of(self.expression, values, self.order, self.calendar)
         except NoDate as error:
             return self._undecided(str(error), retry=False)
         try:
@@ -98,17 +119,27 @@ class DateHolds(BuiltCheck):
             must name the step: ``DateHolds("due > invoice", "due <= invoice + 2 months")``.
         order: how ``03/04/2026`` is meant, in the claim and in the values; None refuses it.
         holidays: days that are no working days, as dates or ISO texts.
+        weekend: days of the week that are none.
 
     Raises:
-        ConfigError: a relation, the order or a holiday is none.
+        ConfigError: a relation, the order, a holiday or the weekend is none.
     """
 
     name: ClassVar[str] = "date_holds"
-    relations: tuple[tuple[DateExpression, str, DateExpression], ...]
+    relations: tuple[str, ...]
+    sides: tuple[tuple[DateExpression, str, DateExpression], ...]
     order: DateOrder | None
     holidays: frozenset[date]
+    weekend: frozenset[str]
+    calendar: Calendar
 
-    def __init__(self, *relations: str, order: DateOrder | None = None, holidays: Iterable[date | str] = ()) -> None:
+    def __init__(
+        self,
+        *relations: str,
+        order: DateOrder | None = None,
+        holidays: Iterable[date | str] = NONE,
+        weekend: Iterable[str] = WEEKEND,
+    ) -> None:
         check_order(order)
         found: list[tuple[DateExpression, str, DateExpression]] = []
         for each in relations:
@@ -121,23 +152,24 @@ class DateHolds(BuiltCheck):
             found.append((left, _COMPARISON.findall(each)[0], right))
         if not found:
             raise ConfigError("DateHolds needs a relation: DateHolds('due > start')", option="relations")
-        object.__setattr__(self, "relations", tuple(found))
+        object.__setattr__(self, "relations", tuple(" ".join(map(str, sides)) for sides in found))
+        object.__setattr__(self, "sides", tuple(found))
         object.__setattr__(self, "order", order)
-        object.__setattr__(self, "holidays", read_holidays(holidays))
+        _put_calendar(self, holidays, weekend)
 
     def __repr__(self) -> str:
-        return f"DateHolds({', '.join(repr(' '.join(map(str, relation))) for relation in self.relations)})"
+        return f"DateHolds({', '.join(map(repr, self.relations))})"
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The variables in its relations, the step's own among them."""
-        return tuple(dict.fromkeys(name for left, _, right in self.relations for name in (*left.reads, *right.reads)))
+        return tuple(dict.fromkeys(name for left, _, right in self.sides for name in (*left.reads, *right.reads)))
 
     def _misfit(self, step: Step) -> str | None:
-        for left, operator, right in self.relations:
+        for left, operator, right in self.sides:
             if step.id not in (*left.reads, *right.reads):
                 return f"'{left} {operator} {right}' says nothing of {step.id!r}"
-        return _unless_text(step)
+        return _unless_date(step)
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         try:
@@ -147,11 +179,11 @@ class DateHolds(BuiltCheck):
             return self._fail(str(error), "malformed")
         proved = False
         undecided: Verdict | None = None
-        for left, operator, right in self.relations:
+        for left, operator, right in self.sides:
             sides: list[date] = []
             for side in (left, right):
                 try:
-                    sides.append(value_of(side, values, self.order, self.holidays))
+                    sides.append(value_of(side, values, self.order, self.calendar))
                 except NoDate as error:
                     # The claim is a date, so only how far it is taken can be its fault.
                     retry = isinstance(error, OutOfRange) and step.id in side.reads
@@ -178,14 +210,15 @@ class DaysBetween(BuiltCheck):
         first: a date expression over variables that the step reads.
         last: another one.
         inclusive: whether both ends count, as for days of leave; otherwise the day of `first` does not.
-        working: count Mondays to Fridays without the holidays only.
+        working: count working days only: those outside the weekend that are no holidays.
         order: how ``03/04/2026`` is meant in the values; None refuses it.
         holidays: days that are no working days, as dates or ISO texts.
+        weekend: days of the week that are none.
 
     Where `last` is earlier the number is negative; with `inclusive` or `working` there is none.
 
     Raises:
-        ConfigError: an expression, the order or a holiday is none.
+        ConfigError: an expression, the order, a holiday or the weekend is none.
     """
 
     name: ClassVar[str] = "days_between"
@@ -195,6 +228,8 @@ class DaysBetween(BuiltCheck):
     working: bool
     order: DateOrder | None
     holidays: frozenset[date]
+    weekend: frozenset[str]
+    calendar: Calendar
 
     def __init__(
         self,
@@ -204,7 +239,8 @@ class DaysBetween(BuiltCheck):
         inclusive: bool = False,
         working: bool = False,
         order: DateOrder | None = None,
-        holidays: Iterable[date | str] = (),
+        holidays: Iterable[date | str] = NONE,
+        weekend: Iterable[str] = WEEKEND,
     ) -> None:
         check_order(order)
         check_flag(inclusive, "inclusive")
@@ -216,7 +252,7 @@ class DaysBetween(BuiltCheck):
         put(self, "inclusive", inclusive)
         put(self, "working", working)
         put(self, "order", order)
-        put(self, "holidays", read_holidays(holidays))
+        _put_calendar(self, holidays, weekend)
 
     def __repr__(self) -> str:
         options = "".join(f", {option}=True" for option in ("inclusive", "working") if getattr(self, option))
@@ -236,17 +272,16 @@ class DaysBetween(BuiltCheck):
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         try:
-            first, last = (value_of(each, values, self.order, self.holidays) for each in (self.first, self.last))
+            first, last = (value_of(each, values, self.order, self.calendar) for each in (self.first, self.last))
         except NoDate as error:
             return self._undecided(str(error), retry=False)
         if last < first and (self.inclusive or self.working):
             return self._undecided(f"{last.isoformat()} is before {first.isoformat()}", retry=False)
         if self.working:
             # Without `inclusive` the first day does not count and the last one does: from Friday to Monday is 1.
-            found = count_working_days(first, last, self.holidays)
-            found += last.weekday() < 5 and last not in self.holidays
+            found = self.calendar.count(first, last) + self.calendar.works(last)
             if not self.inclusive:
-                found -= first.weekday() < 5 and first not in self.holidays
+                found -= self.calendar.works(first)
         else:
             found = (last - first).days + self.inclusive
         # 500% reads as 5: equal to the number of days, but no number of days.

@@ -19,7 +19,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.dates import DateOrder, add_months, add_working_days, read_date
+from stepguard.language.dates import Calendar, DateOrder, add_months, read_date
 from stepguard.language.expressions import RESERVED
 from stepguard.language.values import Value, to_exact
 
@@ -123,17 +123,17 @@ def _variable(name: str, text: str) -> str:
 
 def date_in(value: Value, name: str, order: DateOrder | None) -> date:
     """The date that the value of a variable holds. Raises NoDate: it holds none."""
+    if isinstance(value, date):
+        return value
     if not isinstance(value, str):
-        raise NoDate(f"{name} is no text that holds a date")
+        raise NoDate(f"{name} is no date, and no text that holds one")
     try:
         return read_date(value, order=order)
     except ValueRefused as error:
         raise NoDate(f"{name} is no date: {error}") from None
 
 
-def value_of(
-    tree: DateExpression, values: Mapping[str, Value], order: DateOrder | None, holidays: frozenset[date]
-) -> date:
+def value_of(tree: DateExpression, values: Mapping[str, Value], order: DateOrder | None, calendar: Calendar) -> date:
     """The date that an expression gives.
 
     Raises:
@@ -151,7 +151,7 @@ def value_of(
                 case "day" | "week":
                     found += timedelta(days=count * (7 if offset.unit == "week" else 1))
                 case "working day":
-                    found = add_working_days(found, count, holidays)
+                    found = calendar.add(found, count)
                 case _:
                     found = add_months(found, count * (12 if offset.unit == "year" else 1))
         except OverflowError:

@@ -227,33 +227,63 @@ def add_months(start: date, months: int) -> date:
     raise AssertionError("every month has 28 days")
 
 
-_WEEKEND: Final = frozenset({5, 6})
-"""Saturday and Sunday, as `datetime.date.weekday` counts them."""
+@dataclass(frozen=True, slots=True)
+class Calendar:
+    """Which days are working days: those outside the weekend that are no holidays.
 
-
-def count_working_days(start: date, end: date, holidays: frozenset[date]) -> int:
-    """Days outside the weekend that are no holidays, from `start` up to the day before `end`, which is not earlier."""
-    weeks, rest = divmod((end - start).days, 7)  # centuries are not walked day by day
-    found = 5 * weeks + sum((start.weekday() + day) % 7 not in _WEEKEND for day in range(rest))
-    return found - sum(start <= each < end and each.weekday() not in _WEEKEND for each in holidays)
-
-
-def add_working_days(start: date, days: int, holidays: frozenset[date] = frozenset()) -> date:
-    """Count working days forward from `start` (negative: back), which may be a weekend; 0 days give `start` itself.
-
-    Raises:
-        OverflowError: the result is before the year 1 or after 9999.
+    Attributes:
+        holidays: the days that are none, whatever day of the week they are.
+        weekend: the days of the week that are none, as `datetime.date.weekday` counts them; by default Saturday and
+            Sunday.
     """
-    one = timedelta(days=1 if days > 0 else -1)
-    left, at = abs(days), start
-    while left:
-        at += one
-        left -= at.weekday() not in _WEEKEND and at not in holidays
-    return at
+
+    holidays: frozenset[date] = frozenset()
+    weekend: frozenset[int] = frozenset({5, 6})
+
+    @classmethod
+    def of(cls, holidays: Iterable[date | str], weekend: Iterable[str]) -> Calendar:
+        """A calendar as a configuration has it: holidays as dates or ISO texts, days of the week by their names.
+
+        Raises:
+            ConfigError: one of them is no date, or no day of the week, or no day is left to work on.
+        """
+        named = [] if isinstance(weekend, str) else list(weekend)
+        days = [each.lower() for each in named if isinstance(each, str)]
+        if isinstance(weekend, str) or len(days) < len(named) or not set(days) < set(WEEKDAYS):
+            raise ConfigError("a weekend is a list of days: ['Friday', 'Saturday']", option="weekend")
+        return cls(_read_holidays(holidays), frozenset(map(WEEKDAYS.index, days)))
+
+    @property
+    def days_off(self) -> frozenset[str]:
+        """The days of the weekend by their names."""
+        return frozenset(WEEKDAYS[day].capitalize() for day in self.weekend)
+
+    def works(self, day: date) -> bool:
+        """Whether a day is a working day."""
+        return day.weekday() not in self.weekend and day not in self.holidays
+
+    def count(self, start: date, end: date) -> int:
+        """Working days from `start` up to the day before `end`, which is not earlier."""
+        weeks, rest = divmod((end - start).days, 7)  # centuries are not walked day by day
+        found = (7 - len(self.weekend)) * weeks
+        found += sum((start.weekday() + day) % 7 not in self.weekend for day in range(rest))
+        return found - sum(start <= each < end and each.weekday() not in self.weekend for each in self.holidays)
+
+    def add(self, start: date, days: int) -> date:
+        """Count working days forward from `start` (negative: back), which may be none; 0 days give `start` itself.
+
+        Raises:
+            OverflowError: the result is before the year 1 or after 9999.
+        """
+        one = timedelta(days=1 if days > 0 else -1)
+        left, at = abs(days), start
+        while left:
+            at += one
+            left -= self.works(at)
+        return at
 
 
-def read_holidays(given: Iterable[date | str]) -> frozenset[date]:
-    """Holidays of a configuration, as dates or ISO texts. Raises ConfigError: one of them is no date."""
+def _read_holidays(given: Iterable[date | str]) -> frozenset[date]:
     if isinstance(given, str):
         raise ConfigError("holidays are a list of dates: ['2026-12-25']", option="holidays")
     found: set[date] = set()

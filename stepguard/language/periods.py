@@ -14,7 +14,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.errors import InexactError, TooLargeError, UndefinedError, ValueRefused
-from stepguard.language.dates import add_months, add_working_days, read_duration
+from stepguard.language.dates import Calendar, add_months, read_duration
 from stepguard.language.digits import Exact
 
 _MAX_COUNT: Final = 100_000
@@ -84,7 +84,7 @@ def add_period(start: date, span: Period | timedelta, sign: int = 1) -> date:
             return start + timedelta(days=sign * _whole_days(span))
         # Months first: 30 January and 1 month 1 day is 1 March; days first it would be the end of February.
         later = add_months(start, sign * span.months) + timedelta(days=sign * span.days)
-        return add_working_days(later, sign * span.working_days)
+        return Calendar().add(later, sign * span.working_days)
     except OverflowError:
         raise UndefinedError(f"{start.isoformat()} and {span} is outside the years 1 to 9999") from None
 

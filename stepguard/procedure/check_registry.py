@@ -13,7 +13,7 @@ What is named there is a check, or a class of checks, which is called with the o
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.core.plugins import Plugins, options_of
@@ -68,32 +68,46 @@ def make_check(name: str, setting: object = None) -> Check:
         ConfigError: there is no such check, it has no such option or not that value of it, or the package that brings
             it is broken.
     """
+    if setting is None or isinstance(setting, Mapping):
+        return call_check(name, options=setting)
+    entry, _ = CHECKS.find(name)
+    many = isinstance(setting, list) and isinstance(entry, type) and _many(entry) is not None
+    return call_check(name, cast("list[object]", setting) if many else [setting])
+
+
+def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, object] | None = None) -> Check:
+    """Make a check from a call such as ``length(2, most=4)``: values by position, options by name.
+
+    A check that takes any number of values has them by name, too, as a list: ``date_holds: {relations: [...]}``.
+
+    Raises ConfigError: as `make_check` says; or there are more values than the check takes.
+    """
     entry, source = CHECKS.find(name)
+    named = dict(options or {})
     if not isinstance(entry, type):
         if not callable(entry):
             raise ConfigError(f"check {name!r}, {source}, is no check: it cannot be called", option="check")
-        if setting is not None:
+        if values or named:
             raise ConfigError(f"check {name!r} takes no options", option="check")
         return cast("Check", entry)
-    allowed = options_of(entry)
-    options: dict[str, object] = {}
-    values: Iterable[object] = ()
-    if isinstance(setting, Mapping):
-        options = dict(setting)
-        unknown = [key for key in options if key not in allowed]
-        if unknown:
-            raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_options_text(allowed)}", option="check")
-    elif setting is not None and _takes_many(entry):
-        values = setting if isinstance(setting, list) else [setting]
-    elif setting is not None and allowed:
-        options = {allowed[0]: setting}
+    allowed, many = options_of(entry), _many(entry)
+    if many is None:
+        placed = dict(zip(allowed, values, strict=False))
+        if len(values) > len(allowed) or not placed.keys().isdisjoint(named):
+            raise ConfigError(f"check {name!r} is given {len(values)} values: {_options_text(allowed)}", option="check")
+        values, named = (), {**placed, **named}
+    elif not values and isinstance(listed := named.get(many), list):
+        values = listed
+        del named[many]
+    if unknown := [key for key in named if key not in allowed]:
+        raise ConfigError(f"check {name!r} has no option {unknown[0]!r}: {_options_text(allowed)}", option="check")
     try:
         # Bound first, so that a wrong option is told apart from an error inside the check.
-        inspect.signature(entry).bind(*values, **options)
+        inspect.signature(entry).bind(*values, **named)
     except TypeError as error:
         raise ConfigError(f"check {name!r}: {error}; {_options_text(allowed)}", option="check") from None
     try:
-        check: object = entry(*values, **options)
+        check: object = entry(*values, **named)
     except (ConfigError, ExpressionError, ProcedureError) as error:
         raise ConfigError(f"check {name!r}: {error}", option="check") from error
     except Exception as error:  # a check of another package may raise anything
@@ -103,29 +117,10 @@ def make_check(name: str, setting: object = None) -> Check:
     return cast("Check", check)
 
 
-def call_check(name: str, values: Sequence[object] = (), options: Mapping[str, object] | None = None) -> Check:
-    """Make a check from a call such as ``length(2, most=4)``: values by position, options by name.
-
-    Raises ConfigError: as `make_check` says; or there are more values than the check takes.
-    """
-    entry, _ = CHECKS.find(name)
-    named = dict(options or {})
-    if not values:
-        return make_check(name, named or None)
-    if isinstance(entry, type) and _takes_many(entry):
-        if named:
-            raise ConfigError(f"check {name!r} takes values by their places alone here", option="check")
-        return make_check(name, list(values))
-    allowed = options_of(entry) if isinstance(entry, type) else []
-    placed = dict(zip(allowed, values, strict=False))
-    if len(values) > len(allowed) or not placed.keys().isdisjoint(named):
-        raise ConfigError(f"check {name!r} is given {len(values)} values: {_options_text(allowed)}", option="check")
-    return make_check(name, {**placed, **named})
-
-
-def _takes_many(check: type) -> bool:
+def _many(check: type) -> str | None:
+    """What a check calls its values that takes any number of them, None for one that does not."""
     first = next(iter(inspect.signature(check).parameters.values()), None)
-    return first is not None and first.kind is inspect.Parameter.VAR_POSITIONAL
+    return first.name if first is not None and first.kind is inspect.Parameter.VAR_POSITIONAL else None
 
 
 def _options_text(allowed: list[str]) -> str:

@@ -16,7 +16,7 @@ from datetime import date, timedelta
 from math import prod
 from typing import Literal, cast
 
-from stepguard.language.dates import add_working_days
+from stepguard.language.dates import Calendar
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
 from stepguard.language.periods import Period
 from stepguard.language.terms import LiteralTerm, is_variable
@@ -238,7 +238,7 @@ def _weeks(start: date, working: int) -> list[int]:
     Raises:
         OverflowError: the last of them is before the year 1 or after 9999.
     """
-    days = (add_working_days(start, working) - start).days
+    days = (Calendar().add(start, working) - start).days
     weeks = abs(working) // 5 * (7 if working > 0 else -7)
     return [part for part in (weeks, days - weeks) if part]
 

@@ -136,10 +136,10 @@ class Ladder:
         if failures.unread and len(failures.kinds) == 1 and last != "refused":
             return _WHOLE_SEGMENT  # nothing could be read: no step is to blame more than another
         # A vote whose reply had a wrong form is cast again: it said nothing of the value.
-        votes = self.vote is not None and (last == "undecided" or (rung == self.vote and last in FORMAL))
-        if self.vote is not None and votes and failures.rungs.count(self.vote) < self.vote.times:
-            return self.vote
-        others_only = votes or self._declines(failures) or failures.futile is not None
+        vote = self.vote if last == "undecided" or (rung == self.vote and last in FORMAL) else None
+        if vote is not None and failures.rungs.count(vote) < vote.times:
+            return vote
+        others_only = vote is not None or self._declines(failures) or failures.futile is not None
         guessing = self._values_left(failures) is not None
         for rung in self._open(failures):
             own = not rung.independent

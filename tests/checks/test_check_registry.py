@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -13,6 +15,8 @@ from tables import all_rows
 
 from stepguard import Claim, Guard, Procedure, Step
 from stepguard.checks.constraints import Holds, Range
+from stepguard.checks.dates import DateHolds, DateIs
+from stepguard.checks.text import OneOf
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.values import Value
 from stepguard.procedure.check_registry import CHECKS, make_check
@@ -116,6 +120,37 @@ def test_what_is_wrong_with_a_check_is_told_with_its_line(checks: str, told: str
     assert told in str(refused.value)
     assert refused.value.line is not None
     assert refused.value.line >= 5
+
+
+MANY: list[tuple[str, str, Any]] = [
+    (
+        'one_of: {"options": ["a", "b c"], "ignore_case": true}',
+        'one_of(a, "b c", ignore_case=true)',
+        OneOf("a", "b c", ignore_case=True),
+    ),
+    ('one_of: {"options": ["a"]}', "one_of(a)", OneOf("a")),
+    (
+        'date_holds: {"relations": ["n > m", "n < m + 1 week"], "weekend": ["Friday"]}',
+        'date_holds("n > m", "n < m + 1 week", weekend=[Friday])',
+        DateHolds("n > m", "n < m + 1 week", weekend=["friday"]),
+    ),
+    (
+        'date_is: {"expression": "m + 1 working day", "holidays": ["2026-12-25"]}',
+        'date_is("m + 1 working day", holidays=["2026-12-25"])',
+        DateIs("m + 1 working day", holidays=[date(2026, 12, 25)]),
+    ),
+]
+
+
+@all_rows("setting, written, check", MANY)
+def test_a_check_of_any_number_of_values_has_options_beside_them(setting: str, written: str, check: Any) -> None:
+    """In YAML its values stand under their name, in text before the options; text prints as it was read."""
+    text = f'inputs: m: text\nn: text = "Name it." (reads m)  check: {written}\n'
+    procedure = Procedure.parse(text)
+    assert procedure.steps[0].checks == (check,)
+    assert str(procedure) == text
+    name, _, options = setting.partition(": ")
+    assert make_check(name, json.loads(options)) == check
 
 
 def test_a_check_from_a_file_decides() -> None:

@@ -13,19 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import all_rows
 
+from stepguard import Guard, Procedure
 from stepguard.checks.built import BuiltCheck
 from stepguard.checks.dates import DateHolds, DateIs, DaysBetween
 from stepguard.checks.durations import DurationIs
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.dates import (
-    DateOrder,
-    add_months,
-    add_working_days,
-    count_working_days,
-    find_dates,
-    read_date,
-    read_duration,
-)
+from stepguard.language.dates import Calendar, DateOrder, add_months, find_dates, read_date, read_duration
+from stepguard.testing import ScriptedBackend
 
 pytestmark = pytest.mark.once
 
@@ -140,10 +134,40 @@ def test_date_expressions(expression: str, values: dict[str, Any], expected: str
 
 
 def test_holidays_are_no_working_days() -> None:
-    """Working days leave out weekends and the given holidays."""
+    """Working days leave out the given holidays, and weekends, on whatever days they are."""
     check = DateIs("2026-12-24 + 2 working days", holidays=["2026-12-25", date(2026, 12, 28)])
     assert outcome(check, "2026-12-30", type="text") == "pass"
     assert outcome(check, "2026-12-28", type="text") == "fail"
+    friday = DateIs("2026-12-24 + 2 working days", weekend=["Friday", "saturday"])
+    assert (outcome(friday, "2026-12-28", type="text"), outcome(friday, "2026-12-26", type="text")) == ("pass", "fail")
+
+
+DEADLINE = """
+inputs: received: date
+due: date = "The fifth working day after it, without Christmas Day." (reads received)
+    check: {check}
+"""
+
+
+@all_rows(
+    "check, days",
+    [
+        ('date_is("received + 5 working days", holidays=["2026-12-25"])', 29),
+        ('date_is("received + 5 working days", weekend=["Friday", "Saturday"])', 28),
+        ('date_is("received + 5 working days")', 28),
+        ('date_holds("due == received + 5 working days", holidays=["2026-12-25"])', 29),
+    ],
+)
+def test_a_step_that_is_a_date_has_a_calendar_in_its_check(check: str, days: int) -> None:
+    """Inputs and steps of the type date are judged as texts are that hold one, with the holidays of the check."""
+    procedure = Procedure.parse(DEADLINE.format(check=check).replace("\n    check", "  check"))
+    claims = [f"2026-12-{day}" for day in (27, 28, 29, 30)]
+    passed = []
+    for claimed in claims:
+        model = ScriptedBackend({"due": {"work": "", "value": claimed}})
+        result = Guard(model, repair=0).run(procedure, {"received": "2026-12-21"})
+        passed += [result.answer] if result.verified else []
+    assert passed == [date(2026, 12, days)]
 
 
 @all_rows(
@@ -241,16 +265,19 @@ def test_days_that_go_backwards() -> None:
     assert (found.outcome, found.retry) == ("undecided", False)
 
 
-@given(DAYS, st.integers(-60, 60), st.frozensets(DAYS, max_size=5))
-def test_working_days_are_counted_as_they_are_added(start: date, days: int, holidays: frozenset[date]) -> None:
+@given(DAYS, st.integers(-60, 60), st.frozensets(DAYS, max_size=5), st.frozensets(st.integers(0, 6), max_size=6))
+def test_working_days_are_counted_as_they_are_added(
+    start: date, days: int, holidays: frozenset[date], weekend: frozenset[int]
+) -> None:
     """Going so many working days on passes just that many of them, by the count of single days too."""
-    end = add_working_days(start, days, holidays)
+    calendar = Calendar(holidays, weekend)
+    end = calendar.add(start, days)
     low, high = min(start, end), max(start, end)
     single = sum(
-        day.weekday() < 5 and day not in holidays
+        day.weekday() not in weekend and day not in holidays
         for day in (low + timedelta(offset) for offset in range((high - low).days))
     )
-    assert count_working_days(low, high, holidays) == single
+    assert calendar.count(low, high) == single
 
 
 @given(DAYS, st.integers(-500, 500))

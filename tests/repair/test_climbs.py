@@ -100,6 +100,21 @@ CLIMBS: dict[str, tuple[str, dict[str, object], list[str]]] = {
             "split 0? 39 * 40",
         ],
     ),
+    "a share": (
+        "inputs: x, y\nt: percent = x / y",
+        {"x": 3, "y": 4},
+        [
+            "ask 0 x / y",
+            "rewrite 0 3 / 4",
+            "rewrite 0.8 3 / 4",
+            "resample 0.8 x / y",
+            "question 0? x / y",
+            "draft 0 x / y (free text)",
+            "draft 0 x / y",
+            "question 0.8? x / y",
+            "resample 1 x / y (3 times)",
+        ],
+    ),
     "a decision": (
         "inputs: x, y\nt: boolean = x > y + 2",
         {"x": 4, "y": 3},

@@ -56,6 +56,8 @@ REWRITTEN: list[tuple[str, dict[str, Value], list[str] | None, bool]] = [
     ("x - y", {"x": 5, "y": 0}, ["5 + 0"], False),
     ("x / 4", {"x": -10}, ["10 / 4"], True),
     ("x // 4", {"x": -10}, None, False),
+    ("x * y", {"x": 0, "y": -7}, ["0 * 7"], True),
+    ("-(x + 1) * y", {"x": 1, "y": 2}, None, False),
     ("x", {"x": -10}, None, False),
     ("x > 3", {"x": -10}, None, False),
 ]
