@@ -151,7 +151,7 @@ def test_a_number_of_retries_stays_one_for_every_step() -> None:
 
 
 WRONG: list[tuple[Callable[[], Ladder], str]] = [
-    (lambda: Ladder(Resample()), "a ladder has rungs such as [Resample()]"),
+    (lambda: Ladder(Resample()), "a ladder has rungs such as [Resample()]"),  # type: ignore[arg-type]
     (lambda: Ladder(3), "a ladder has rungs such as [Resample()]"),  # type: ignore[arg-type]
     (lambda: Ladder([Resample(), "question"]), "a ladder has rungs such as Resample(), not 'question'"),  # type: ignore[list-item]
     (lambda: Ladder([Vote(), Vote(times=3)]), "at most one Vote"),
