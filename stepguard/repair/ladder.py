@@ -68,7 +68,7 @@ whole numbers at once, and of 22 others with numbers of 5 to 7 digits all with t
 """
 
 _CUTS: Final = 3
-"""After so many replies that were cut off it is not the cap."""
+"""How many replies cut off at a step show that it is not the cap."""
 _WHOLE_SEGMENT: Final = Resample(alone=False)
 _LONGER: Final = Rung("longer")
 
@@ -128,7 +128,7 @@ class Ladder:
         last, rung = failures.kinds[-1], failures.rungs[-1]
         if failures.hopeless or not self.rungs:
             return None
-        # Before all else: a reply that was cut off says nothing of how it would have ended.
+        # Before the rungs: a reply that was cut off says nothing of how it would have ended.
         if last == "truncated" and not failures.runaways and failures.kinds.count(last) < _CUTS:
             return _LONGER if rung in (FIRST, _LONGER, _WHOLE_SEGMENT) else rung  # as it was, with a higher cap
         if failures.advanced[-1]:
