@@ -9,7 +9,7 @@ choice::
     sum of item.amount for item in items where item.late
 
 Each of these is an `Operand`: a `Name` whose text is the notation, so that whatever prints an expression prints it.
-Before a step is asked, every operand in its expression is resolved (`stepguard.procedure.unfolding`): what reaches
+Before a step is asked, every operand in its expression is resolved (`stepguard.engine.control.unfolding`): what reaches
 prompts, checkers and models is arithmetic over plain variables, or the value itself.
 """
 

@@ -283,7 +283,7 @@ class Split(Instead):
     """Smaller steps, each checked (`stepguard.repair.splitting.split`); the last one gives the value.
 
     Attributes:
-        way: how two numbers are taken apart (`stepguard.repair.splitting.Way`).
+        way: how two numbers are taken apart (`stepguard.repair.splitting.SplitWay`).
 
     Raises:
         ConfigError: there is no such way.

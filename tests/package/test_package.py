@@ -112,3 +112,16 @@ def test_the_checks_are_in_one_place() -> None:
     assert set(stepguard.checks.__all__) <= set(dir(stepguard.checks))
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
         getattr(stepguard.checks, "Nothing")  # noqa: B009
+
+
+def test_what_docstrings_refer_to_by_its_path_is_there() -> None:
+    """A module, a class or a function that the source names by its full path is where it says."""
+    for path in sorted((ROOT / "stepguard").rglob("*.py")):
+        for name in re.findall(r"(?<!`)`(stepguard\.[\w.]+)`(?!`)", path.read_text(encoding="utf-8")):
+            place, rest = ROOT, name.split(".")
+            while rest and (place / rest[0]).is_dir():
+                place /= rest.pop(0)
+            module = place / f"{rest[0]}.py" if rest else place / "__init__.py"
+            rest = rest[1:] if module.is_file() else rest
+            source = (module if module.is_file() else place / "__init__.py").read_text(encoding="utf-8")
+            assert not rest or re.search(rf"\b{rest[0]}\b", source), f"{path.relative_to(ROOT)} refers to {name}"
