@@ -10,6 +10,7 @@ from stepguard.evaluation.published.proc_steps import (
     INTEGER,
     Cut,
     CutStep,
+    Keeper,
     ProcState,
     Values,
     anything,
@@ -22,28 +23,34 @@ from stepguard.language.values import Value
 
 
 def counting(question: str, count: int) -> Cut:
-    """For each part, in which strings it stands; code adds up how often."""
+    """For each part, in which strings it stands, by an index of all pieces; code adds up how often."""
     strings, parts = listed_behind(question, "Strings"), listed_behind(question, "Substrings")
-    inputs = {"strings": "; ".join(f"s{at}: {spaced(string)}" for at, string in enumerate(strings, 1))}
+    pieces = {string[at : at + len(part)] for string in strings for part in parts for at in range(len(string))}
+
+    def found(part: str) -> str:
+        return " ".join(f"s{at}" for at, string in enumerate(strings, 1) for _ in range(string.count(part))) or "none"
+
+    entries = sorted({*parts, *(piece for piece in pieces if len(piece) in map(len, parts))})
+    inputs = {"index": "; ".join(f"{spaced(piece)} in {found(piece)}" for piece in entries)}
 
     def step(at: int, part: str) -> CutStep:
         inputs[f"part_{at}"] = spaced(part)
-        found = [f"s{number}" for number, string in enumerate(strings, 1) for _ in range(string.count(part))]
         return CutStep(
             f"found_{at}",
             TEXT,
-            "In which strings does the part stand? - where in none.",
-            ("strings", f"part_{at}"),
-            lambda values: " ".join(found) or "-",
-            lambda value, values: set(str(value).split()) <= {"-", *(f"s{at}" for at in range(1, len(strings) + 1))},
+            "In which strings does the part stand, by the index?",
+            ("index", f"part_{at}"),
+            lambda values: found(part),
+            lambda value, values: set(str(value).split()) <= {"none", *(f"s{at}" for at in range(1, len(strings) + 1))},
+            work=lambda values: f"{spaced(part)} in {found(part)}",
         )
 
     def states(values: Sequence[Value]) -> list[ProcState]:
         totals = [0] * len(strings)
         sums: list[ProcState] = []
         for value in values:
-            found = str(value).split()
-            totals = [total + found.count(f"s{at}") for at, total in enumerate(totals, 1)]
+            named = str(value).split()
+            totals = [total + named.count(f"s{at}") for at, total in enumerate(totals, 1)]
             sums.append(totals)
         return sums
 
@@ -51,43 +58,38 @@ def counting(question: str, count: int) -> Cut:
 
 
 def products(question: str, count: int) -> Cut:
+    """Every character is marked as a letter or a digit; code counts the letters and puts the digits together."""
     strings = ast.literal_eval(question.partition(":")[2].strip())
     inputs: dict[str, str] = {}
     steps: list[CutStep] = []
 
-    def letters(text: str) -> Callable[[Values], Value]:
-        return lambda _: sum(each.isalpha() for each in text)
+    def marked(text: str) -> Callable[[Values], Value]:
+        return lambda _: "; ".join(f"{each} {'digit' if each.isdigit() else 'letter'}" for each in text)
 
-    def digits(text: str) -> Callable[[Values], Value]:
-        return lambda _: int("".join(each for each in text if each.isdigit()) or "0")
+    def each_once(text: str) -> Callable[[Value, Values], bool]:
+        return lambda value, values: [each[:1] for each in str(value).split("; ")] == list(text)
 
     def product(at: int) -> Callable[[Values], Value]:
-        return lambda values: int(str(values[f"letters_{at}"])) * int(str(values[f"digits_{at}"]))
+        return lambda values: int(str(values[f"letters_{at}"])) * int(str(values[f"number_{at}"]))
 
     def total(at: int) -> Callable[[Values], Value]:
         return lambda values: sum(int(str(values[f"product_{each}"])) for each in range(1, at + 1))
 
-    def letters_counted(text: str) -> Callable[[Values], str]:
-        found = [each for each in text if each.isalpha()]
-        return lambda _: " ".join(f"{at:02}{each}" for at, each in enumerate(found, 1))
-
-    def digits_joined(text: str) -> Callable[[Values], str]:
-        return lambda _: " ".join(each for each in text if each.isdigit()) or "none"
-
     for at, text in enumerate(strings, 1):
         inputs[f"string_{at}"] = spaced(text)
-        read = (f"string_{at}",)
         steps += [
             CutStep(
-                f"letters_{at}", INTEGER, "How many letters has it, digits not counted?", read, letters(text),
-                _at_most(len(text)), work=letters_counted(text),
+                f"marked_{at}",
+                TEXT,
+                "Write behind every character whether it is a letter or a digit.",
+                (f"string_{at}",),
+                marked(text),
+                each_once(text),
             ),
-            CutStep(
-                f"digits_{at}", INTEGER, "Which number do its digits make, one behind the other? 0 where it has none.",
-                read, digits(text), _digits_of(text), work=digits_joined(text),
-            ),
-            CutStep(f"product_{at}", INTEGER, "", (), product(at), anything, f"letters_{at} * digits_{at}"),
-        ]  # fmt: skip
+            Keeper(_letters_marked, ("row", f"marked_{at}")).step(f"letters_{at}", INTEGER),
+            Keeper(_digits_marked, ("row", f"marked_{at}")).step(f"number_{at}", INTEGER),
+            CutStep(f"product_{at}", INTEGER, "", (), product(at), anything, f"letters_{at} * number_{at}"),
+        ]
     before = "product_1"
     for at in range(2, len(strings) + 1):
         steps.append(CutStep(f"total_{at}", INTEGER, "", (), total(at), anything, f"{before} + product_{at}"))
@@ -96,7 +98,7 @@ def products(question: str, count: int) -> Cut:
     def states(values: Sequence[Value]) -> list[ProcState]:
         rows: list[ProcState] = []
         for at, text in enumerate(strings):
-            row = values[3 * at : 3 * at + 3]
+            row = values[4 * at + 1 : 4 * at + 4]
             if len(row) == 3:
                 rows.append([text, *map(str, row)])
         return [*rows, values[-1]] if len(values) == len(steps) else rows
@@ -104,12 +106,12 @@ def products(question: str, count: int) -> Cut:
     return Cut(inputs, tuple(steps), states)
 
 
-def _at_most(size: int) -> Callable[[Value, Values], bool]:
-    return lambda value, values: isinstance(value, int) and 0 <= value <= size
+def _letters_marked(row: Value) -> Value:
+    return str(row).count(" letter")
 
 
-def _digits_of(text: str) -> Callable[[Value, Values], bool]:
-    return lambda value, values: isinstance(value, int) and set(str(value)) <= {*text, "0"}
+def _digits_marked(row: Value) -> Value:
+    return int("".join(re.findall(r"(\d) digit", str(row))) or "0")
 
 
 def calculating(question: str, count: int) -> Cut:
@@ -170,27 +172,31 @@ def moving(question: str, count: int) -> Cut:
 
 
 def stepping(question: str, count: int) -> Cut:
-    """Code counts the moves down."""
+    """Code writes the pairs of neighbours, and counts the moves down."""
     text = value_after(question, "String")
     match = re.search(r"\['(\w)', '(\d+)'\]", question)
     if match is None:
         raise ValueError("the question has no command")
     letter, left = match[1], int(match[2])
 
+    def behind(one: Value) -> str:
+        return text[(text.index(str(one)) + 1) % len(text)]
+
     def step(at: int) -> CutStep:
         before = f"found_{at}" if at else "start"
         return CutStep(
             f"found_{at + 1}",
             TEXT,
-            "Which character stands behind that one in the string?",
-            ("string", before),
-            lambda values: text[(text.index(str(values[before])) + 1) % len(text)],
+            "Which character comes behind that one?",
+            ("pairs", before),
+            lambda values: behind(values[before]),
             lambda value, values: value in list(text),
+            work=lambda values: f"{values[before]} then {behind(values[before])}",
         )
 
     def states(values: Sequence[Value]) -> list[ProcState]:
         pairs = [[str(value), str(left - at)] for at, value in enumerate(values, 1)]
         return [*pairs[:-1], pairs[-1][0]] if len(pairs) == left else list(pairs)
 
-    inputs = {"string": spaced(text + text[0]), "start": letter}
+    inputs = {"pairs": "; ".join(f"{one} then {behind(one)}" for one in text), "start": letter}
     return Cut(inputs, tuple(map(step, range(left))), states)

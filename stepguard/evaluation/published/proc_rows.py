@@ -145,45 +145,75 @@ def _in_alphabet(row: str) -> str:
 
 
 def merging(question: str, count: int) -> Cut:
-    rules = {one + two: three for one, two, three in re.findall(r"(\w), (\w) -> (\w)", question)}
+    """Pairs are looked up from the end, in rules with an entry for each; code leaves out those behind the one found."""
+    rules: dict[str, str] = {one + two: three for one, two, three in re.findall(r"(\w), (\w) -> (\w)", question)}
     start = re.search(r"Initial state:\s*([^\n]*)", question)
     if start is None:
         raise ValueError("the question has no initial state")
+    now = start[1].replace(",", "").replace(" ", "")
+    inputs = {"row_0": spaced(now)}
+    steps: list[CutStep] = []
+    asked = 0
 
-    def change(row: str, at: int) -> Value:
-        pair = next((row[at : at + 2] for at in range(len(row) - 2, -1, -1) if row[at : at + 2] in rules), "")
-        return Record({"pair": spaced(pair), "becomes": rules.get(pair, "-")})
+    def entries(row: Value) -> Value:
+        pairs = sorted(set(_pairs_from_end(close(row))))
+        return "; ".join(f"{spaced(pair)} is {rules.get(pair, '-')}" for pair in pairs) or "-"
 
-    def after(row: str, change: Value, at: int) -> str:
-        before, pair, behind = row.rpartition(close(field_of(change, "pair")) or " ")
-        return before + close(field_of(change, "becomes")) + behind if pair else row
+    def ask(number: int, table: str) -> CutStep:
+        def becomes(values: Values) -> str:
+            return rules.get(close(values[f"pair_{number}"]), "-")
 
-    task = RowTask(
-        "Go through the pairs from the first one. Which is the first that has a rule, and what does it become?",
-        fields_of("pair", "becomes"),
-        change,
-        after,
-        lambda row, change, at: close(field_of(change, "pair")) in row and len(close(field_of(change, "becomes"))) == 1,
-        shown=(_neighbours, _joined),
-    )
-    cut = task.cut(
-        start[1].replace(",", "").replace(" ", ""),
-        [],
-        count,
-        rules="; ".join(f"{spaced(pair)} becomes {three}" for pair, three in rules.items()),
-    )
-    return Cut(cut.inputs, cut.steps, lambda values: [list(str(state)) for state in cut.states(values)])
+        return CutStep(
+            f"becomes_{number}",
+            TEXT,
+            "What does the pair become, by the rules?",
+            (table, f"pair_{number}"),
+            becomes,
+            lambda value, values: len(str(value)) == 1,
+            work=lambda values: f"{values[f'pair_{number}']} is {becomes(values)}",
+        )
+
+    for change in range(1, count + 1):
+        before, table = ("row", f"row_{change - 1}"), f"rules_{change}"
+        pairs = _pairs_from_end(now)
+        size = next((at for at, pair in enumerate(pairs, 1) if pair in rules), 0)
+        if size == 0:
+            raise ValueError(f"no pair has a rule at state {change} of {count}")
+        numbers = range(asked + 1, asked + size + 1)
+        steps += [
+            Keeper(entries, before).step(table),
+            *(Keeper(_pair_from_end(at), before).step(f"pair_{number}") for at, number in enumerate(numbers)),
+            *(ask(number, table) for number in numbers),
+            Keeper(_merged, before, *((f"pair_{at}", f"becomes_{number}") for at, number in enumerate(numbers))).step(
+                f"row_{change}"
+            ),
+        ]
+        now = close(_merged(now, **{f"pair_{size - 1}": rules[pairs[size - 1]]}))
+        asked += size
+
+    def states(values: Sequence[Value]) -> list[ProcState]:
+        done = zip(steps, values, strict=False)
+        return [list(close(value)) for step, value in done if step.id.startswith("row_")]
+
+    return Cut(inputs, tuple(steps), states)
 
 
-def _neighbours(row: str) -> str:
-    """The pairs of neighbours in a row, from its end."""
-    return ", ".join(spaced(row[at : at + 2]) for at in range(len(row) - 2, -1, -1)) or row
+def _pair_from_end(at: int) -> Callable[[Value], Value]:
+    return lambda row: next(iter(map(spaced, _pairs_from_end(close(row))[at:])), "-")
 
 
-def _joined(value: Value) -> str:
-    """The row that has these neighbours."""
-    pairs = [close(pair) for pair in str(value).split(", ")]
-    return "".join(pair[:1] for pair in reversed(pairs)) + pairs[0][1:]
+def _merged(row: Value, **becomes: Value) -> Value:
+    """The row in which the first of the pairs from its end that becomes something is replaced."""
+    letters = close(row)
+    for name, value in becomes.items():
+        place = len(letters) - 2 - int(name.rpartition("_")[2])
+        if place >= 0 and close(value):
+            return spaced(letters[:place] + close(value) + letters[place + 2 :])
+    return row
+
+
+def _pairs_from_end(row: str) -> list[str]:
+    return [row[at : at + 2] for at in range(len(row) - 2, -1, -1)]
 
 
 _ACTIONS: Final = {
@@ -232,12 +262,13 @@ def rotating(question: str, count: int) -> Cut:
 
     def change(row: str, at: int) -> Value:
         low, high = pairs[at]
-        part = row[low:high]
-        return Record({"part": numbered_letters(part, low), "last": part[-1:], "others": spaced(part[:-1])})
+        part = numbered_letters(row[low:high], low)
+        others, _, last = part.rpartition(" ")
+        return Record({"part": part, "last": last, "others": others or "-"})
 
     def after(row: str, change: Value, at: int) -> str:
         low, high = pairs[at]
-        return row[:low] + str(field_of(change, "last")) + close(field_of(change, "others")) + row[high:]
+        return row[:low] + unnumbered(f"{field_of(change, 'last')} {field_of(change, 'others')}") + row[high:]
 
     task = RowTask(
         "Which letters stand at those places, which is the last of them, and which are the others?",
@@ -255,21 +286,33 @@ def removing(question: str, count: int) -> Cut:
     letters = re.findall(r"\d+\. (\w)", question)
 
     def change(row: str, at: int) -> Value:
-        place = row.find(letters[at])
-        return f"{place:02}{letters[at]}" if place >= 0 else "-"
+        return next(iter(found(row, at)), "-")
+
+    def found(row: str, at: int) -> list[str]:
+        return [each for each in _lettered(row).split() if each[0] == letters[at]]
 
     def after(row: str, change: Value, at: int) -> str:
-        return unnumbered(" ".join(each for each in numbered_letters(row).split() if each != str(change)))
+        return _unlettered(" ".join(each for each in _lettered(row).split() if each != str(change)))
 
     task = RowTask(
-        "Which is the first place with that letter? Give place and letter as they stand in the row.",
+        "Which is the first of the row with that letter? Give letter and place.",
         TEXT,
         change,
         after,
-        lambda row, change, at: str(change) in numbered_letters(row).split(),
-        shown=_PLACES,
+        lambda row, change, at: str(change) in _lettered(row).split(),
+        lambda row, at: " ".join(found(row, at)),
+        shown=(_lettered, _unlettered),
     )
     return task.cut(value_after(question, "String"), letters, len(letters))
+
+
+def _lettered(row: str) -> str:
+    """Letters with their places behind them: a model that looks for a letter goes on with what follows it."""
+    return " ".join(f"{letter}{at:02}" for at, letter in enumerate(row)) or "-"
+
+
+def _unlettered(value: Value) -> str:
+    return "".join(each[0] for each in str(value).split() if each != "-")
 
 
 def _listed(row: str) -> str:

@@ -62,11 +62,11 @@ class Keeper:
         object.__setattr__(self, "function", function)
         object.__setattr__(self, "reads", reads)
 
-    def step(self, name: str) -> CutStep:
+    def step(self, name: str, kind: ValueType = TEXT) -> CutStep:
         """The step that it performs."""
         return CutStep(
             name,
-            TEXT,
+            kind,
             "Put the change in.",
             (),
             lambda values: self.function(**{word: values[read] for word, read in self.reads}),
