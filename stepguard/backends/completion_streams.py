@@ -149,7 +149,7 @@ class CompletionStream:
         self._take_delta(field(choice, "delta"))
         if self._error is not None or self._fault is not None or self.given_up:
             return True
-        # Asked only where something new has come of a reply that is not over.
+        # Ask only when something new has come, and the reply is not over.
         if before == self._pieces or self._finish is not None or not self._may_stop():
             return False
         self._finish = STOPPED_EARLY

@@ -111,7 +111,7 @@ def secrets_of(client: object, error: BaseException | None = None) -> tuple[str,
         with suppress(Exception):  # there may be none, and attributes of foreign objects may be code
             for name, value in field(holder, *path).items():
                 if _SECRET_HEADER.search(name) and isinstance(value, str):
-                    # Of `Bearer KEY` the key by itself as well.
+                    # Of `Bearer KEY`, also the key alone.
                     held += (value, value.rpartition(" ")[2])
     return tuple(dict.fromkeys(text for text in held if isinstance(text, str) and len(text) >= _SHORTEST_SECRET))
 

@@ -92,7 +92,7 @@ class StandingThreads:
                     return
                 continue
             done = work()
-            # Idle before its caller is released, who may have the next thing done at once.
+            # Marked idle before the caller is released, which may hand over its next call at once.
             self._idle.append(place)
             done()
             del work, done  # nothing is kept alive by a thread that waits

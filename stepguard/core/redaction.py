@@ -30,7 +30,7 @@ _SECRETS: Final = lazy_pattern(
     r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
     # Such words stand before other things, too: what follows has to look like a secret.
     r"|(?P<likely>(?<![\w-])[\w-]*(?:key|token|secret)\\?[\"']?\s*:\s*\\?[\"']?)(?=[\w.~+/=*-]*[0-9])[\w.~+/=*-]{16,}"
-    # Short ones have a digit and a letter: a count of tokens is none.
+    # Short ones need a digit and a letter, so that a count of tokens is left alone.
     r"|(?P<short>(?<![\w-])[\w-]*(?:token|secret)\\?[\"']?\s*:\s*\\?[\"']?)"
     r"(?=[\w.~+/=*-]*[0-9])(?=[\w.~+/=*-]*[a-z])[\w.~+/=*-]{6,}"
     # Headers as Python shows a list of pairs.

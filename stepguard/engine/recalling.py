@@ -119,7 +119,7 @@ class Recall:
         kept = self._calls.get(call.key)
         if kept is None:
             return "new", call
-        # Whoever honours the key would return what the earlier arguments gave.
+        # A service that honours the key would return its result for the earlier arguments.
         if kept.digest != call.digest:
             return "other", call
         if kept.returned:

@@ -38,7 +38,7 @@ class ShownValues:
     def __init__(self, steps: Sequence[Step], values: Mapping[str, Value], order: Mapping[str, int]) -> None:
         read = dict.fromkeys(name for step in steps for name in step.reads if name in values)
         long = [name for name in read if is_document(values[name])]
-        # What is no input of the procedure stands behind those.
+        # Documents that are no inputs come last.
         last = len(order)
         long.sort(key=lambda name: (order.get(name, last), name))
         self._documents = {name: f"{name} = {prompt_text(values[name])}\n" for name in long}

@@ -373,7 +373,7 @@ class Guard:
 
     def _sync_backend(self) -> SyncBackend:
         policy = self._settings.repair
-        # All are looked at before a run begins: a rung would be found to be async only when a step has failed.
+        # Checked before a run begins: an async rung would otherwise show only once a step has failed.
         for rung in policy.rungs if isinstance(policy, Ladder) else ():
             if rung.backend is not None:
                 as_sync(rung.backend, f"the rung {rung.name} can only be awaited")

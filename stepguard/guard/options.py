@@ -148,7 +148,7 @@ class GuardOptions:
     ledger: str | Path | Ledger | None = None
 
     def __post_init__(self) -> None:
-        # What is made here is made for its checks alone: an option that cannot work fails now, not in a run.
+        # Objects are made here for their checks alone: an option that cannot work fails now, not in a run.
         if not isinstance(self.segment, Segments):
             Segments(self.segment)
         if isinstance(self.repair, int):

@@ -90,7 +90,7 @@ def load_run(file: LedgerStore, run: int) -> KeptRun:
         try:
             data = json.loads(body)
             check_shape(kind, data)
-            # Before it is taken in: what is new is told by what was there.
+            # First: what is new shows by comparison with what was there before.
             _list(kept, kind, data)
             _take_in(kept, kind, data, number)
         except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:

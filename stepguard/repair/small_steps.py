@@ -86,7 +86,7 @@ class SmallSteps:
         """One side of a comparison, as a number."""
         leaf = self._leaf(tree)
         value = leaf.value if isinstance(leaf, Number) else self._results[leaf.name] if isinstance(leaf, Name) else None
-        # Only numbers that come out can be subtracted.
+        # The sign of a difference needs two numbers with finite decimals.
         if isinstance(value, bool | str | None) or not _comes_out(to_exact(value)):
             raise NoParts
         return leaf

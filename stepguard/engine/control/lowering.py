@@ -190,7 +190,7 @@ class Lowering:
             return self._in_words(step, id)
         tree = self.expression(step.expression)
         self._read_by_checks(step)
-        # Before the arithmetic: a small model asked to copy a percentage failed at 14 of 24.
+        # Before the arithmetic: asked to copy a percentage, a small model failed in 14 of 24 runs.
         if self._copies(step, tree):
             return self._made(step, id, tree, step.instruction, performer="code")
         if step.performer == "code" or self._arithmetic(step, tree):
@@ -416,7 +416,7 @@ class Lowering:
             binding = self._scope.get(tree.value.name)
         if not isinstance(binding, Gathered) or not all(isinstance(item, Variable) for item in binding.items):
             return None
-        # Of nothing there is a sum, 0; for the others the evaluator says what is wrong or true.
+        # An empty sum is 0; for the others the evaluator decides whether that is an error, true or false.
         if tree.function != "sum" and not binding.items:
             return None
         parts: list[Expression] = []

@@ -139,7 +139,7 @@ def resolve(binding: NameBinding, state: State) -> Value:
             return state.values[name]
         case Known(value):
             return value
-        # A list of one item is the cache of `values`, filled below; it says nothing of how many values there are.
+        # `values` caches the whole tuple, filled below: a list of one item, however many values there are.
         case Gathered(_, _, [values]):
             return values
         case Gathered(items):
