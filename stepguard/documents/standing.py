@@ -27,13 +27,15 @@ from stepguard.language.neighbours import guessed
 from stepguard.language.retraction import denied_before
 
 _REACH: Final = 80
-_ENDED: Final = lazy_pattern(r"[;.!?]\s")
+_ENDED: Final = lazy_pattern(r"(?<!\.)[;.!?]\s")
 _ENTRY: Final = lazy_pattern(  # an entry in front, with its own amount: `Cancelled: 3, confirmed: `
-    rf".*(?::|\s[-\u2013\u2014])\s?{MONEY}[0-9][^|;:]*?(?:,|\||\s{{2}})(?=[^:|]*(?::|\s[-\u2013\u2014])\s)", re.DOTALL
+    rf".*(?::|\s[-\u2013\u2014])\s?[\"']?{MONEY}[0-9][^|;:]*?(?:,|\||\s{{2}})(?=[^:|]*(?::|\s[-\u2013\u2014])\s)",
+    re.DOTALL,
 )
-_OF_ANOTHER: Final = lazy_pattern(r"(?<=[0-9])(?:\s?[^\W\d_]{1,4}|[^\w\s])?\s?[(\[][^()\[\]]*[)\]]")
+_OF_ANOTHER: Final = lazy_pattern(r"(?<=[0-9])(?:\s?[^\W\d_]{1,4}|[^\w\s])?\s?[(\[][^()\[\]]*[)\]](?=,| and\b| or\b)")
 """What stands in brackets right behind an amount."""
-_PARTS: Final = lazy_pattern(r"(:|[|\t;()\[\]]|\s[-\u2013\u2014]\s|\s{2,})")
+_PARTS: Final = lazy_pattern(r"(:|[|\t;()\[\]]|\s[-\u2013\u2014]\s|\s{2,}|\.{3,})")
+_IN_BRACKETS: Final = lazy_pattern(r" ?\([^()\n0-9]{0,60}\)")
 _BARE: Final = lazy_pattern("[0-9.,]+")
 _WHOLE: Final = lazy_pattern("[0-9]+")
 _CELL: Final = lazy_pattern("[;|]")
@@ -85,7 +87,10 @@ class Statements:
         if denied_before(self._text, start):
             return "denied"
         governed = words.GOVERNED.search(_CELL.split(front[-2 * _REACH :])[-1])
-        if governed is not None:
+        named = _stems(question)
+        if governed is not None and governed["not"] and words.DEFINITE.search(front):
+            governed = None  # the fee of an amount is there, though it is not paid
+        if governed is not None and named.isdisjoint(_stems(governed["told"] or "")):
             return f"behind {shorten(governed[0].strip(), 40)!r}"
         if guessed(self._text, start, end) and not _GUESSING.search(question):
             return "as a guess"
@@ -97,8 +102,11 @@ class Statements:
             and words.REFERENCE.search(self._text, max(start - 20, 0), start)
         ):
             return "as a reference"
-        named = _stems(question)
-        for said in (*self._called(front, start, end), self._note(end)):
+        labels = self._labels(start, end)
+        apart = " ".join(each for each in (*labels[:-2], labels[-1]) if not words.NEGATED.search(each))
+        if any(_negates(question, stem, words.EXCLUDED) for stem in named & _stems(apart)):
+            return f"beside {shorten(apart.strip(), 40)!r}, which the question excludes"
+        for said in (*self._called(labels, front, start, end), self._note(end)):
             if said and named.isdisjoint(_stems(said)):
                 return f"beside {shorten(said.strip(), 40)!r}, which the question does not name"
         condition = self._condition(front, start, end, question)
@@ -108,16 +116,19 @@ class Statements:
             return f"in a document that says {shorten(self._stamp.strip(), 40)!r}"
         return ""
 
-    def _called(self, front: str, start: int, end: int) -> list[str]:
-        """The words by which an amount is called none."""
+    def _labels(self, start: int, end: int) -> list[str]:
+        """The heads above an amount, the parts of its line in front of it, and what stands in brackets behind it."""
         line = self._text[max(self._text.rfind("\n", 0, start) + 1, start - 4 * _REACH) : start]
         line = _OF_ANOTHER.sub("", _ENDED.split(line)[-1])
         entry = _ENTRY.match(line)
-        parts = _PARTS.split(line if entry is None else line[entry.end() :])
-        labels = [f"{part}{sign}" for part, sign in zip(parts[::2], [*parts[1::2], ""], strict=True)]
-        heads = self._above(start, end)
-        found = [label["said"] or label[0] for part in (*heads, *labels) if (label := words.LABEL.fullmatch(part))]
-        found += [part for part in (*heads, *labels[:-1]) if words.CONDITIONAL.match(part)]
+        own = _IN_BRACKETS.match(self._text, end)
+        above = [part for label in self._above(start, end) for part in _parts(label)]
+        return [*above, *_parts(line if entry is None else line[entry.end() :]), "" if own is None else own[0]]
+
+    def _called(self, labels: list[str], front: str, start: int, end: int) -> list[str]:
+        """The words by which an amount is called none."""
+        found = [label["said"] or label[0] for part in labels if (label := words.LABEL.fullmatch(part))]
+        found += [part for part in labels[:-2] if words.CONDITIONAL.match(part)]
         before = words.CALLED_BEFORE.search(front, max(len(front) - 2 * _REACH, 0))
         if before is not None:
             found.append("-" if before["never"] or before["then"] else before[0])
@@ -133,15 +144,22 @@ class Statements:
         """The heading above a place, a line above its paragraph that is a label, and the heads of its column."""
         above = self._text[max(start - 8 * _REACH, 0) : start].split("\n")[:-1]
         self._heads = self._heads or Heads(self._text)
-        found = [f"{head}:" for head in self._heads.over(start, end)]
+        digit = next((at for at in range(start, end) if self._text[at].isdigit()), start)
+        found: list[str] = []
+        for head in self._heads.over(digit, end):
+            condition = words.CONDITIONS.search(head)
+            found += [f"{head}:", "" if condition is None else condition[0]]
         ended = apart = False
+        rows = True  # nothing but lines of numbers between
         for line in reversed(above):
             if line.startswith("#"):
                 return [*found, f"{line}:"]
             if line.strip():
-                if not ended and (line.rstrip(" *_").endswith(":") or words.LABEL.fullmatch(line)):
+                label = line.rstrip(" *_").endswith(":") or (rows and words.LABEL.fullmatch(line) is not None)
+                if not ended and label:
                     found.append(line)
-                ended = ended or apart or bool(found)
+                ended = ended or apart or label
+                rows = rows and any(char.isdigit() for char in line)
             else:
                 apart = True
         return found
@@ -153,9 +171,10 @@ class Statements:
         definite = words.DEFINITE.search(cell) is not None
         new = words.INDEFINITE.search(cell)
         said, negative = "", False
-        if words.OTHERWISE_BEFORE.search(cell) or words.OTHERWISE_BEHIND.match(self._text, end):
+        other = words.OTHERWISE_BEFORE.search(cell) or words.OTHERWISE_BEHIND.match(self._text, end)
+        if other is not None:
             earlier = list(words.CONDITIONS.finditer(self._text, max(start - 4 * _REACH, 0), start))
-            said, negative = (earlier[-1][0], True) if earlier else ("", False)
+            said, negative = (earlier[-1][0], other["same"] is None) if earlier else ("", False)
         elif behind is not None:
             said = "" if definite and behind["verb"] else behind["said"]
         elif not definite:
@@ -166,7 +185,7 @@ class Statements:
             return ""
         shared = _stems(question) & _stems(said)
         negative ^= words.NEGATED.search(said) is not None
-        denied = any(re.search(rf"{words.NEGATION}[\s-]+(?:\w+\s+){{0,2}}{stem}", _plain(question)) for stem in shared)
+        denied = any(_negates(question, stem, words.NEGATION) for stem in shared)
         return "" if shared and denied is negative else said
 
     def _governing(self, cell: str, end: int) -> str:
@@ -175,7 +194,7 @@ class Statements:
             closed = words.CONDITION_ENDS.search(cell, found.end())
             if closed is not None:
                 return cell[found.start() : closed.start()]
-            if found["case"] or _SENTENCE_ENDS.match(self._text, end):
+            if found["case"] or (found["if"] and _SENTENCE_ENDS.match(self._text, end)):
                 return cell[found.start() :]
         inside = words.CONDITION_INSIDE.search(cell)
         return "" if inside is None else inside["said"]
@@ -201,6 +220,16 @@ class Statements:
 @cache
 def _common() -> frozenset[str]:
     return frozenset(_ENDING.sub("", word) for word in _COMMON)
+
+
+def _parts(line: str) -> list[str]:
+    """The parts of a line, each with the sign behind it."""
+    parts = _PARTS.split(line.replace("_", " "))
+    return [f"{part}{sign}" for part, sign in zip(parts[::2], [*parts[1::2], ""], strict=True)]
+
+
+def _negates(question: str, stem: str, words_of_denial: str) -> bool:
+    return re.search(rf"{words_of_denial}[\s-]+(?:\w+\s+){{0,2}}{stem}", _plain(question)) is not None
 
 
 def _plain(text: str) -> str:

@@ -12,24 +12,30 @@ MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 """The mark of a currency in front of a number, where there is one."""
 _WORD: Final = r"[^\W\d_]+"
 _VOID: Final = (
-    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable|final)"
+    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable|final|charged"
+    r"|applied|agreed)"
     r"|no longer (?:valid|due|applicable)|void(?:ed)?|cancell?ed|annulled|superseded|obsolete|outdated"
-    r"|withdrawn|waived|crossed out|struck out|deleted|removed|expired|lapsed|rejected|refused|disputed"
+    r"|withdrawn|waived|abolished|revoked|repealed|declined|failed|postponed|discontinued|disallowed|crossed out"
+    r"|struck out|deleted|removed|expired|lapsed"
+    r"|rejected|refused|disputed"
     r"|falsch\w*|ung\u00fcltig\w*|storniert\w*|gestrichen\w*|annul[\u00e9e]e?s?|(?:anu|cance)lad[oa]s?"
     r"|annullat[oaie]|scadut[oa]|vencid[oa]"
 )
 _OLD: Final = (
-    r"old|former|previous|prior|last (?:year|month|quarter)['\u2019]s|alte[rsn]?|(?:bisherig|ehemalig|fr\u00fcher"
+    r"old|former|previous|prior|last (?:year|month|season|quarter)(?:['\u2019]s)?|alt(?:e[rsn]?)?|(?:bisherig"
+    r"|ehemalig|fr\u00fcher"
     r"|vorherig)e[rsn]?|ancien(?:ne)?s?|pr\u00e9c\u00e9dente?s?|anterior(?:es)?|antigu[oa]s?|vecchi[oa]|precedente"
 )
 _GUESS: Final = (
     r"estimated?|approximate|provisional|preliminary|tentative|unverified|unconfirmed|proposed|expected|forecast"
-    r"|projected|guess|to be (?:verified|checked|confirmed|agreed|determined)|(?:gesch\u00e4tzt|vorl\u00e4ufig"
+    r"|projected|planned|budgeted"
+    r"|prognose|guess|to be (?:verified|checked|confirmed|agreed|determined)|(?:gesch\u00e4tzt|vorl\u00e4ufig"
     r"|voraussichtlich)\w*|estim\u00e9e?s?|provisoire|estimad[oa]|stimat[oa]|previst[oa]"
 )
 _EXAMPLE: Final = (
-    r"draft|specimen|example|sample|hypothetical|typo|an? (?:typo|mistake|error|example)|error|sic|correction"
-    r"|placeholder|dummy|entwurf|muster|beispiel|exemple|ejemplo|esempio"
+    r"draft|specimen|example|sample|hypothetical|typo|an? (?:typo|mistake|error|example)|error|sic|before|vorher"
+    r"|avant|prima|antes"
+    r"|placeholder|dummy|entwurf|(?:muster|beispiel)(?:rechnung|vertrag|angebot)?|exemple|ejemplo|esempio"
 )
 CALLED: Final = f"{_VOID}|{_GUESS}|{_EXAMPLE}"
 """What says of an amount that nobody is to take it for one."""
@@ -39,9 +45,10 @@ _NAMED: Final = (
 )
 _LOWER: Final = "(?!(?:where|when|if|unless|until|on|by|for|to|in|at|after|with)\\b)(?-i:[a-z\u00df-\u00ff]+)"
 LABEL: Final = lazy_pattern(  # VOID, Wrong total, old rent, Precio anterior, Example for a fee; with a colon, any noun
-    rf"\W*(?:(?:the|an?|our|your) )?(?:(?:(?!(?:not|never|no|non|nicht)\b){_WORD} )?(?P<said>{_VOID}|{_OLD}|{_GUESS})"
+    rf"\W*(?:(?:the|an?|our|your) )?(?:(?:(?!(?:not|never|no|non|nicht)\b){_WORD}(?: [0-9]{{1,9}})?,? )?(?:since "
+    rf"|later )?(?P<said>{_VOID}|{_OLD}|{_GUESS})"
     rf"(?: {_NAMED}|(?: {_LOWER}){{1,2}}|(?: {_WORD}){{1,3}}(?=[^\w:]*:))?"
-    rf"|(?P<example>{_EXAMPLE})(?: {_NAMED})?|example(?:(?: {_LOWER})+|(?: {_WORD})+(?=[^\w:]*:)))"
+    rf"|(?:{_EXAMPLE})(?: {_NAMED})?|example(?: [0-9]{{1,2}}|(?: {_LOWER})+|(?: {_WORD})+(?=[^\w:]*:)))"
     rf"(?:\W*(?:{SIGN}|{CODE}))?\W*",
     re.IGNORECASE,
 )
@@ -54,18 +61,26 @@ _CHANGED: Final = (
 CALLED_BEHIND: Final = lazy_pattern(
     r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014]+ )"
     rf"(?:now |since |already |only )?(?:(?!(?:not|never|no|un|if)\b){_WORD} )?(?:{CALLED}|{_OLD})\b"
-    r"(?! (?!(?:by|on|since|as|due|see)\b)[a-z0-9])"
-    rf"|[^\w\n|]{{1,20}}(?:since |now |already )?(?:{CALLED})"
+    rf"(?! (?!(?:by|on|since|as|due|see)\b)[a-z0-9]|: ?{MONEY}[0-9])"
+    rf"| [(\[](?:[^()\[\]\n]{{0,30}}, ?)?(?:{CALLED}|{_OLD})(?: {_NAMED})?[)\]]"
+    rf"|,? (?:[-\u2013\u2014] )?or (?:maybe|perhaps|was it) {MONEY}[0-9]|,? was (?:discussed|considered)\b"
+    rf"|[^\w\n|]{{1,20}}(?:since |now |already |later )?(?:{CALLED})"
     r"(?: (?:by|on|since|as)\b|[^\w\n|]{0,20}(?=\n|\||\Z)|(?=[;.,)\]]))|,? (?:does not apply|no longer applies)\b"
-    rf"|[)\]]?(?: (?!and\b|or\b|but\b){_WORD}){{0,6}} (?:is|was) (?:wrong|incorrect|false|not right"
-    r"|an? (?:typo|mistake|error))\b"
+    rf"|[)\]]?(?: (?!and\b|or\b|but\b){_WORD}){{0,6}} (?:(?:is|was) (?:wrong|incorrect|false|not right"
+    r"|an? (?:typo|mistake|error))|by mistake)\b"
     r"|,? (?:is|are) no longer\b|,? would (?:be (?:due|payable|charged|owed|added)|have been|apply)\b"
     r"|,? (?:is|are|was|were) not (?:the|my|our|your|its) "
-    r"|[.;,!]? (?:this|that|it) (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b(?! to\b)"
-    r"|[.;,!]? (?:no, )?(?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
+    rf"|[.;,!]? \(?(?:this|that|it|the above)(?: {_WORD})? (?:is|was) (?:wrong|incorrect|false|not right|a typo)\b"
+    r"(?! to\b)"
+    rf"|[.;,!]?(?: (?:[-\u2013\u2014(]|->))? ?(?:no|i mean|or rather|scratch that|make that"
+    rf"|wait|actually|update|edit|wrong)[:,!]? (?:it is )?{MONEY}[0-9]"
+    r"|(?:,? [^.;\n]{0,20}but|[;,.]) it should (?:be|read|say|have been) "
+    r"|[.;,!]? \(?(?:no, )?(?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
     rf"|[.;,!]?\s(?:corrected|korrigierte[rs]?|berichtigte[rs]?) {_NAMED}\b[^.\n]{{0,12}}[0-9]"
+    r"| (?:entf\u00e4llt|est supprim\u00e9e?|ya no se|\u00e8 stat[ao] abolit[ao])\b"
     rf"| auf {MONEY}[0-9]|,? (?:please )?read {MONEY}[0-9]"
-    r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it )?(?:(?:is|was|has been|were) )?(?:now|since then|jetzt"
+    r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it |which )?(?:(?:is|was|has been|were) )?(?:now"
+    r"|since then|jetzt"
     rf"|down to|should (?:be|read)|(?:superseded|replaced) by|(?:{_CHANGED}) to)\b[^.\n]{{0,12}}[0-9]",
     re.IGNORECASE,
 )
@@ -73,36 +88,58 @@ REPLACED: Final = lazy_pattern(
     rf"\s?(?:->|=>|[\u2192\u21d2])\s?{MONEY}[0-9][0-9.,]*(?:\s?(?:{SIGN}|{CODE}\b))?", re.IGNORECASE
 )
 CALLED_BEFORE: Final = lazy_pattern(
-    r"(?:(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|used to be"
+    r"(?:(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|used to be|vs\.?|compared (?:to|with)"
+    r"|(?:change|replac(?:e[sd]?|ing)|supersed(?:e[sd]?|ing))(?![:,])"
     r"|(?:formerly|previously|originally|until now|bisher|fr\u00fcher|ehemals|vormals|zuvor|urspr\u00fcnglich"
-    r"|auparavant|anciennement|autrefois|initialement|antes|such as)(?: [^\W\d_]+){0,3}"
+    r"|auparavant|anciennement|autrefois|initialement|antes|such as|usually|normally|w(?:as|ere) still)"
+    r"(?: [^\W\d_]+){0,3}"
     rf"|\b{_CHANGED}(?: [^\W\d_]+){{0,2}} (?:from|von|de|da)"
-    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ of"
+    r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ (?:of|on)|short of"
+    r"|nowhere near"
     r"|anything but|far from(?: being)?"
     r"|(?:not|n['\u2019]t|never) (?:charged?|ha[dv]e?|ask for|require|owed?|offer(?:ed)?|received?)(?: you)? an?"
     r" [^\W\d_]+ of"
     r"|(?:thought|believed|meant|supposed)(?: [^\W\d_]+){0,3}"
-    rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?{MONEY}\Z"
-    r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple)[^)|;]{0,40}\Z"
-    r"|(?<!\w)(?P<then>(?:until|till) [^,.;]{1,40} (?:was|were) [^,.;]{0,20}\Z))",
+    rf"|read [^.\n]{{1,24}} for))[:,]?\s(?:the |an? )?[\"\u201c]?{MONEY}\Z"
+    r"|(?<!\w)(?:e\. ?g\.?|eg[.,:]|for (?:example|instance|illustration)|z\. ?B\.|zum beispiel|p\. ?ex\.|par exemple"
+    r"|por ejemplo|ad esempio)"
+    r"[^)|;]{0,40}\Z|\bas an example,? \Z"
+    r"|(?<!\w)(?P<then>(?:until|till|up to|before) [^,.;]{1,40} (?:was|were) [^,.;]{0,20}\Z))",
     re.IGNORECASE,
 )
 """What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
-_UNBROKEN: Final = r"[^.,;:!?(\n]*"
+_UNBROKEN: Final = r"(?:(?!\b(?:and|but|because|since|so|as|if|although)\b)[^.,;:!?(\n])*"
+_LEAVING: Final = "(?:need|know|realise|forget|overlook|miss|mind|ignore|include|contain|cover|exceed|hesitate|worry)"
 GOVERNED: Final = lazy_pattern(
-    r"\b(?:(?:(?:never|nobody|no one|niemals|jamais|nunca)\b"
+    r"\b(?:(?:(?:never|nobody|no one|nothing|in no event|niemals|jamais|nunca)\b"
     r"(?! (?:\w+ ){0,3}(?:more|less|fewer|above|below|over|under|exceeds?|mehr|plus)\b)"
-    r"|(?:not|\w+n['\u2019]t) (?!forget|overlook|miss)(?:[^\W\d]+ ){0,3}that\b|whether\b|ob\b"
-    r"|(?:ask(?:s|ed)?|wonder(?:s|ed)?|to know|to see|not sure|un(?:sure|clear)) (?:if|about)\b"
-    r"|(?<!not )(?<!n['\u2019]t )(?:ignore|disregard|(?:deny|denie[ds]) that)\b"
+    r"|(?P<not>(?:do|does|did|have|has|had|will|shall|can|could|is|are|was|were)(?: not|n['\u2019]t)|cannot"
+    r"|won['\u2019]t) "
+    rf"(?!{_LEAVING})(?!(?:\w+ ){{0,3}}(?:more|less|fewer|above|below|over|under|before|until|later|earlier)\b)"
+    r"|not to (?!exceed|mention|forget)"
+    rf"|(?:waiv|cancell?|withdr[ae]w|abolish|revok|delet|remov|refus|reject|declin)(?:e[sd]?|s|n|ing)? "
+    rf"(?:the|your|our|this|that|to)\b"
+    r"|(?:refuse|reject|decline)[sd]?(?:ed)? an?\b|w(?:as|ere) to be\b|heard\b|rumou?rs?\b|some say\b|call it\b"
+    r"|consider an?\b"
+    r"|my (?:understanding|guess|impression) is\b|(?:fairly|pretty|quite|almost) sure\b"
+    r"|(?:would|could|might|w\u00fcrden?|k\u00f6nnten?|d\u00fcrften?|w\u00e4ren?)\b"
+    r"(?! (?:like|love|be (?:happy|glad|pleased|grateful)|you)\b)(?!.*\bthat\b)|(?:was|were|been) told\b|whether\b|ob\b"
+    r"|(?:ask(?:s|ed)?|wonder(?:s|ed)?|know|see|check|sure|unsure|unclear) (?:if|about)\b|not certain\b.*"
+    r"|from memory\b.*"
+    r"|(?<!not )(?<!n['\u2019]t )(?:ignore|disregard|forget the|take back|wish|if only|(?<!no )doubt|(?:deny"
+    r"|denie[ds]) that)\b"
     r"|(?:false|wrong|incorrect|untrue|not (?:true|correct|right|the case)) that\b"
-    r"|(?:i|we|he|she|they)(?: would| do| had)? (?:think|thought|believe|guess|suppos|assum|reckon|recall|remember"
+    r"|(?:i|we|he|she|they)(?: would| do| had|['\u2019]d)?(?: \w+ly)? (?:think|say|thought|believe|guess|suppos"
+    r"|assum|reckon|recall|remember"
     r"|suspect)\w*(?! in\b)|(?:it|that) (?:seems|appears|looks)\b"
-    r"|ich (?:glaube|denke|vermute|sch\u00e4tze)|je (?:crois|pense)|creo que|credo che"
+    r"|ich (?:glaube|denke|vermute|sch\u00e4tze),?|je (?:crois|pense)|creo que|credo che"
     r"|(?:perhaps|maybe|possibly|probably|presumably|allegedly|supposedly|reportedly|likely|vielleicht|vermutlich"
-    r"|wahrscheinlich|angeblich|peut-\u00eatre|quiz\u00e1s?|forse|voraussichtlich|expected to)\b"
+    r"|wahrscheinlich|angeblich|peut-\u00eatre|quiz\u00e1s?|forse|either|voraussichtlich|probablemente|probabilmente"
+    r"|apparently"
+    r"|(?P<told>(?:expected|estimated|rumou?red|said) to|hope[ds]? (?:for|to)|mentioned|demand(?:s|ed)"
+    r"|(?:we|i) (?:expect|estimate)))\b"
     rf"){_UNBROKEN}"
-    r"|(?:suppos|assum|imagin|pretend|hypothe|let['\u2019]s say\b).*"
+    r"|(?:suppose\b|imagin|pretend|hypothe|let (?:us|me) (?:assum|suppos)|let['\u2019]s say\b).*"
     r"|(?:as far as|if|when|to the best) [^,\n]{0,20}(?:remember|recall|know|knowledge|mistaken)\w*"
     rf"(?: \w+)?,?{_UNBROKEN})\Z",
     re.IGNORECASE,
@@ -114,22 +151,26 @@ ASKED: Final = lazy_pattern(
 """Behind an amount, the rest of its sentence where that is a question."""
 _IF: Final = (
     r"(?:(?:(?-i:[Ii]f|IF(?= [A-Z]{2}))|wenn|falls)(?! (?:any|applicable|needed|necessary|required|so|possible"
-    r"|gew\u00fcnscht|vorhanden|n\u00f6tig|(?:it is |you have )?not (?:yet|already)|noch nicht"
+    r"|gew\u00fcnscht|vorhanden|n\u00f6tig|(?:it is |you have )?not (?:\w+ )?(?:yet|already)|noch nicht|nicht anders"
     r"|(?:you|there) (?:have|are) (?:any |further )?questions)\b)"
     r"|unless(?! (?:otherwise|agreed|stated|noted|indicated|specified))|on condition|(?:as|so) long as|assuming"
     r"|supposing|provided (?:that|you|it|he|she|they|no)|(?:should|had|were) (?:you|the|it|an?y?)\b|sofern"
-    r"|when(?:ever)?(?! (?:i|we|he|she|they)\b)|where (?:the|an?|you|payment)\b"
-    r"|(?-i:[Ss][ie])|cuando|quand|vorausgesetzt|\u00e0 condition)(?=\s)"
+    r"|once (?:the|you|an?)\b"
+    r"|when(?:ever)?(?! (?:i|we|he|she|they|you have)\b)|where (?:the|an?|you|payment)\b"
+    r"|cuando|quand|vorausgesetzt|\u00e0 condition)(?=\s)"
 )
+_SI: Final = r"(?-i:[Ss][ie])(?=\s)"
+"""In Romance languages, where it may be a pronoun as well: only with a comma behind its clause."""
 _CASE: Final = (
     r"(?:in (?:the )?case|in the event|subject to|depending on|en cas (?:de|d['\u2019]\w+)|en caso de|in caso di"
-    r"|im falle?|bei (?:\w+er \w+|\w*(?:verzug|verlust|versp\u00e4tung|k\u00fcndigung|stornierung)))(?!\w)"
+    r"|(?:up)?on (?:early |late )?(?:cancellation|termination|loss|default|breach|withdrawal)|im falle?"
+    r"|bei (?:\w+er \w+|\w*(?:verzug|verlust|versp\u00e4tung|k\u00fcndigung|stornierung)))(?!\w)"
 )
-CONDITION: Final = f"(?:{_IF}|{_CASE})"
+CONDITION: Final = f"(?:{_IF}|{_CASE}|{_SI})"
 CONDITIONAL: Final = lazy_pattern(rf"\W*{CONDITION}", re.IGNORECASE)
 CONDITION_BEFORE: Final = lazy_pattern(  # where a clause begins: behind another amount it is the condition of that one
     r"(?:\A\W*|[,(;:\[]\s*|\s[-\u2013\u2014]\s*|\b(?:and|but|or|und|aber|oder|et|ou|mais|[yoe]|pero)\s)"
-    rf"(?:(?:only|but|even|except|then|nur) )*(?:(?P<case>{_CASE})|{_IF})",
+    rf"(?:(?:only|but|except|then|nur) )*(?:(?P<case>{_CASE})|(?P<if>{_IF})|{_SI})",
     re.IGNORECASE,
 )
 CONDITION_ENDS: Final = lazy_pattern(r"[,:)](?! ?[0-9])|\bthen\b", re.IGNORECASE)
@@ -140,28 +181,31 @@ CONDITION_INSIDE: Final = lazy_pattern(  # the fee if you pay late is 90: there 
 )
 CONDITION_BEHIND: Final = lazy_pattern(
     r"(?P<verb>(?: (?:is|are|will|shall|must|to|be|becomes?|apply|applies|due|payable|charged|added|owed|levied|extra"
-    r"|f\u00e4llig|berechnet|each))+)?[)\]]?,? [(]?(?:only |but |even |except |nur )*(?!unless)"
+    r"|f\u00e4llig|berechnet|each))+)?[)\]]?,? [(]?(?:only |but |except |nur )*(?!unless)"
     rf"(?P<said>{CONDITION}(?![^;|\n)]{{1,60}}[:=]\s?{MONEY}[0-9])[^;|\n]*)",  # none of the amount behind it
     re.IGNORECASE,
 )
 DEFINITE: Final = lazy_pattern(
     r"\b(?:the|your|our|its|their|this|that|de[rnm]|die|das|l[ea]|el|il) [^,;:.]{1,40}"
-    rf"(?<! est)(?<! es)(?<! \u00e8) (?:of|von|de|di) {MONEY}\Z",
+    rf"(?<! est)(?<! es)(?<! \u00e8)(?<! sera)(?<! ser\u00e1)(?<! sar\u00e0) (?:of|von|de|di) {MONEY}\Z",
     re.IGNORECASE,
 )
 """The fee of an amount is there, whatever becomes of it on a condition."""
 INDEFINITE: Final = lazy_pattern(r"\b(?:an?|une?|eine?[nrsm]?|un[ao]?|des)\s(?P<said>[^,;:.]{1,60})\Z", re.IGNORECASE)
 """A fee of an amount is there on a condition, and answers for both."""
 _ELSE: Final = (
-    "(?:otherwise(?! (?:agreed|stated|noted))|else|sonst|andernfalls|ansonsten|sinon|de lo contrario|altrimenti)"
+    "(?:(?P<same>in (?:which|that|such) case)|otherwise(?! (?:agreed|stated|noted))|else|sonst|andernfalls|ansonsten"
+    "|sinon|de lo contrario|altrimenti)"
 )
 OTHERWISE_BEFORE: Final = lazy_pattern(rf"\b{_ELSE}\b[^.;0-9]*\Z", re.IGNORECASE)
 OTHERWISE_BEHIND: Final = lazy_pattern(rf",? \(?{_ELSE}(?=\W{{0,3}}(?:[.;,)\n]|\Z))", re.IGNORECASE)
 CONDITIONS: Final = lazy_pattern(rf"(?<!\w){CONDITION}[^,.;\n]*", re.IGNORECASE)
 NEGATION: Final = r"(?:\b(?:not|no|non|never|without|unless|nicht|kein\w*|ohne|sans|pas|sin)|n['\u2019]t)\b"
+EXCLUDED: Final = r"(?:\b(?:(?:are|is) not|non|without|ohne|sans|sin)|(?:are|is)n['\u2019]t)\b"
 NEGATED: Final = lazy_pattern(NEGATION, re.IGNORECASE)
 REFERENCE: Final = lazy_pattern(
-    r"\b(?:(?:no|nr|num|ref|art|sec|p|pp|tel|fax|zip|id)\b\.?|n[\u00b0\u00ba]|\u00a7+|number|nummer|num[\u00e9e]ro|reference|section"
+    r"\b(?:(?:no|nr|num|ref|art|sec|p|pp|tel|fax|zip|id)\b\.?|n[\u00b0\u00ba]|\u00a7+|number|nummer|num[\u00e9e]ro"
+    r"|reference|section"
     r"|article|artikel|clause|page|seite|room|zimmer|phone|telefon|chapter|paragraph|table|figure|appendix|annex"
     r"|version|step|line)\s?[:#]?\s?\Z",
     re.IGNORECASE,
@@ -177,6 +221,7 @@ _PAPER: Final = (
 )
 STAMP: Final = lazy_pattern(
     rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:(?i:{_PAPER})\W{{1,3}})?(?:{STAMPED})(?: (?i:{_PAPER}))?[^\w\n]*$"
+    rf"|^\W*(?i:status)\W{{1,3}}(?i:{STAMPED}|expired|rejected|withdrawn)\W*$"
     rf"|^[^\w\n]*(?i:(?:{STAMPED}|example|storno)[ -]?{_PAPER}|{_PAPER} (?:annul\u00e9e?|storniert))[^\w\n]*$"
     rf"|\b(?i:(?:this|diese[rs]?|cette?) (?:[^\W\d_]+ )?{_PAPER} (?:is|was|has been|ist|wurde|est|a \u00e9t\u00e9)"
     rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{CALLED})\b"

@@ -77,7 +77,7 @@ _AMOUNT_BACK: Final = lazy_pattern(amount_back(strict=False))
 _NO_CENTS: Final = lazy_pattern("[.,][-\u2013\u2014]{1,2}(?=[^-\\w])")  # 5.- CHF
 _NEXT: Final = lazy_pattern(rf"{_BLANKS}?[0-9]")
 _CODE_BEFORE: Final = lazy_pattern(rf"\b({CODE}){_BLANKS}?\Z")
-_ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?:(?P<sign>{SIGN})|\b(?:{CODE})) ?\( ?\Z")
+_ACCOUNT_BEFORE: Final = lazy_pattern(rf"(?<![0-9])(?<![0-9] )(?:(?P<sign>{SIGN})|\b(?:{CODE})) ?\( ?\Z")
 _OPENED: Final = lazy_pattern(rf"(?P<before>\A|[^{BLANKS}]?{_BLANKS}*)\({_BLANKS}*\Z")
 _CLOSED: Final = lazy_pattern(rf"{_BLANKS}*\)(?P<behind>{_BLANKS}*(?:[^{BLANKS}]|\Z))")
 _LIKE_MONEY: Final = lazy_pattern(r",[0-9]{3}|[.,][0-9]{2}\Z")

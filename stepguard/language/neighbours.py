@@ -126,7 +126,8 @@ _GUESSED: Final = (
     r"|somewhere (?:near|around)"
     r"|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take|more or less"
     r"|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly"
-    r"|i (?:think|guess|believe)"
+    r"|i (?:think|guess|believe|suppose|assume)|as far as i (?:know|remember|recall)|unless i am mistaken|apparently"
+    r"|from memory|ballpark|roughly speaking"
     r"|(?:would|could|might|may)(?: have)? (?:be(?:en)?|come to|amount to|cost|total)"
     r"|(?:serait|co\u00fbterait|s'\u00e9l\u00e8verait|ser\u00eda|costar\u00eda|sarebbe|costerebbe)(?: de| di| \u00e0)?"
     r"|un[oa]s|voraussichtlich"
@@ -135,13 +136,13 @@ _GUESSED: Final = (
     r"|aproximadamente|aprox\.?|circa"
 )
 _GUESSED_BEFORE: Final = lazy_pattern(
-    rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=\w )(?-i:c)\. ?"
+    rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=[\w:] )(?-i:c)\. ?"
     rf"|[~\u2248\u223c\u2243\u2245\u00b1] ?|(?<![\w)])\?+|\\(?:approx|sim|simeq|pm)\s?){_MARKED}\Z",
     re.IGNORECASE,
 )
 _GUESSED_BEHIND: Final = lazy_pattern(
-    r"-?ish\b|-something\b|[- ]odd\b|[ ,(]{1,3}(?:tbc|tbd|to be (?:confirmed|determined|agreed)|provisional"
-    r"|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)"
+    r"-?ish\b|-something\b|[- ]odd\b|[ ,(]{1,3}(?:tbc|tbd|not sure|pending|to be (?:confirmed|determined|agreed)"
+    r"|provisional|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)"
     r"|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
     rf"|[^\S\n]{{0,9}},?[^\S\n]{{0,9}}[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
     rf"(?:[\])]|[.,;|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",

@@ -81,7 +81,7 @@ _DIRECTLY: Final = lazy_pattern(
     r"|in no way|by no means|keineswegs|en aucun cas|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?"
     r"|(?:no|non|n\u00e3o) (?:es|son|era|fue|\u00e8|\u00e9|sono)"
     r"|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
-    r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|on|is|was|de|von|bei|die|das|yet|necessarily"
+    r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|on|is|was|de|von|bei|die|das|yet|mehr|necessarily"
     r"|longer|usual|regular|normal|old|former|previous|original|bisher\w*))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
     re.IGNORECASE,
 )
