@@ -73,8 +73,7 @@ def variants() -> dict[str, dict[str, Any]]:
         "segments of 10": {"segment": Segments(10)},
         "segments of 20": {"segment": Segments(20)},
         "asked together": {"repair": together},
-        "brief": {"prompts": "brief"},
-        "brief, together": {"prompts": "brief", "repair": together},
+        "in full": {"prompts": "full"},
     }
 
 

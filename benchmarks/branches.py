@@ -37,7 +37,6 @@ from pydantic import BaseModel
 from stepguard import Guard, Result, Usage
 from stepguard.backends import Message, Request, as_backend
 from stepguard.backends.recorded import RecordedBackend
-from stepguard.engine.prompts import Wording
 from stepguard.errors import BackendError
 from stepguard.evaluation.statistics import wilson
 from stepguard.language.values import show_value
@@ -131,11 +130,9 @@ def read_answer(text: str, *, structured: bool) -> Decimal | None:
     return Decimal(numbers[-1].replace(",", "")) if numbers else None
 
 
-def guarded(
-    backend: RecordedBackend, desk: Desk, case: Case, seed: int, *, observe: bool, prompts: Wording = "full"
-) -> Run:
+def guarded(backend: RecordedBackend, desk: Desk, case: Case, seed: int, *, observe: bool) -> Run:
     """One case through the guard, or through its segments alone."""
-    guard = Guard(backend, seed=seed, observe=observe, prompts=prompts)
+    guard = Guard(backend, seed=seed, observe=observe)
     result = guard.run(desk.procedure, case.inputs)
     answer = result.answer
     if isinstance(answer, dict):
@@ -154,7 +151,6 @@ def main() -> None:
     parser.add_argument("--sizes", default="1,2", help="how many things are on the list")
     parser.add_argument("-n", type=int, default=20, help="cases of each size")
     parser.add_argument("--seed", type=int, default=0, help="of the first case")
-    parser.add_argument("--prompts", choices=["full", "brief"], default="full", help="as `Guard`'s")
     parser.add_argument("--slots", type=int, default=4, help="runs at the same time")
     parser.add_argument("--details", action="store_true", help="a line for each run, and why it ended")
     given = parser.parse_args()
@@ -176,7 +172,7 @@ def main() -> None:
             def run(seed: int, desk: Desk = desk, size: int = size, arm: str = arm) -> Run:
                 case = desk.case(seed, size)
                 if arm in ("guard", "chunk"):
-                    return guarded(backend, desk, case, seed, observe=arm == "chunk", prompts=given.prompts)
+                    return guarded(backend, desk, case, seed, observe=arm == "chunk")
                 return ask(backend, desk, case, arm)
 
             runs = list(pool.map(run, range(given.seed, given.seed + given.n)))

@@ -70,7 +70,8 @@ def main() -> None:
     parser.add_argument("--arm", choices=["guard", ADAPTIVE], default="guard")
     args = parser.parse_args()
     first, *lines = (args.recording / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
-    segment = None if args.arm == ADAPTIVE else json.loads(first)["configuration"]["segment"]
+    meta = json.loads(first)["configuration"]
+    segment, prompts = None if args.arm == ADAPTIVE else meta["segment"], meta.get("prompts", "full")
     outcomes = [each for each in map(json.loads, lines) if each["arm"] == args.arm]
     recorded = RecordedBackend(args.recording / "replies.jsonl")
     print("steps  runs  left out  calls  stopped  output tokens  with early stop  saved")
@@ -81,7 +82,7 @@ def main() -> None:
             if each["length"] != length:
                 continue
             task, model = Arithmetic().make(each["seed"], length), Streamed(recorded)
-            guard = Guard(model, segment=segment, stop_early=True, seed=each["seed"])
+            guard = Guard(model, segment=segment, prompts=prompts, stop_early=True, seed=each["seed"])
             result = guard.run(task.procedure, task.inputs)
             if isinstance(result.error, ReplyMissing):
                 left_out += 1

@@ -184,7 +184,11 @@ def compare(found: ModelSlips, outcomes: Sequence[TaskOutcome], meta: Mapping[st
         if outcome.arm in ("cot", "chunk", "guard"):
             cells[outcome.task, outcome.length, outcome.arm].append(outcome)
     retries = meta.get("retries")
-    options = ArmOptions(segment=meta.get("segment", 10), repair=Ladder() if retries is None else retries)
+    options = ArmOptions(
+        segment=meta.get("segment", 10),
+        repair=Ladder() if retries is None else retries,
+        prompts=meta.get("prompts", "full"),
+    )
     rows = [["steps", "arm", "n", "recorded", "simulated"]]
     for (task, length, arm), recorded in cells.items():
         first = min(each.seed for each in recorded)

@@ -36,7 +36,7 @@ async def learn(backend: RecordedBackend, programs: int, length: int, concurrenc
     async def one(seed: int) -> Result:
         task = family.make(seed, length)
         async with gate:
-            guard = Guard(backend, segment=SEGMENT, seed=seed, retry=RetryPolicy(timeout=3600))
+            guard = Guard(backend, segment=SEGMENT, prompts="full", seed=seed, retry=RetryPolicy(timeout=3600))
             return await guard.arun(task.procedure, task.inputs)
 
     return await asyncio.gather(*(one(DEVELOPMENT + at) for at in range(programs)))

@@ -4,16 +4,14 @@
 
 Each recorded run is made again from its replies, once with full prompts and once with brief ones, and the requests are
 counted by a llama.cpp server (its chat template and its tokenizer; nothing is generated). The replies are counted as
-they are, without the blanks that brief examples do not show, and up to where the guard would have stopped them. That
-the first count is what the server had counted when the runs were recorded is checked. It says nothing of how often a
-model slips where it is asked in brief.
+they are, and up to where the guard would have stopped them. That the first count is what the server had counted when
+the runs were recorded is checked. It says nothing of how often a model slips where it is asked in brief.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import re
 import urllib.request
 from pathlib import Path
 from statistics import fmean
@@ -26,7 +24,6 @@ from stepguard.engine.prompts import Wording
 from stepguard.evaluation.families import Arithmetic
 
 WORDINGS: Final[tuple[Wording, ...]] = ("full", "brief")
-_BLANKS: Final = re.compile(r"(?<=[0-9)]) ([-+*/=]) (?=[-(0-9])")
 
 
 class Counter:
@@ -73,26 +70,18 @@ class Heard:
         return sum(count.text(each.text or "") + (each.finish_reason != STOPPED_EARLY) for each in self.given)
 
 
-def run(outcome: dict[str, Any], texts: list[str], segment: int, prompts: Wording, *, stop: bool) -> Heard:
+def run(outcome: dict[str, Any], segment: int, prompts: Wording, *, stop: bool) -> Heard:
     """A recorded run, made again.
 
     Raises:
         SystemExit: it ends otherwise than recorded.
     """
-    task, heard = Arithmetic().make(outcome["seed"], outcome["length"]), Heard(texts)
+    task, heard = Arithmetic().make(outcome["seed"], outcome["length"]), Heard(outcome["texts"])
     guard = Guard(heard, segment=segment, prompts=prompts, stop_early=stop, seed=outcome["seed"])
     result: Result = guard.run(task.procedure, task.inputs)
     if (result.status, result.usage.calls) != (outcome["status"], outcome["calls"]):
         raise SystemExit(f"seed {outcome['seed']} ends otherwise than recorded: {result.status}")
     return heard
-
-
-def compact(text: str) -> str:
-    """A reply without the blanks in its JSON and its equations; other text as it is."""
-    try:
-        return _BLANKS.sub(r"\1", json.dumps(json.loads(text), separators=(",", ":")))
-    except ValueError:
-        return text
 
 
 def main() -> None:
@@ -104,23 +93,21 @@ def main() -> None:
     first, *lines = (args.recording / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
     segment, count = json.loads(first)["configuration"]["segment"], Counter(args.base_url)
     outcomes = [each for each in map(json.loads, lines) if each["arm"] == "guard"]
-    print("steps  runs  input full  brief  output full  brief  stopped full  brief")
+    print("steps  runs  input full  brief  output  stopped early")
     for length in sorted({each["length"] for each in outcomes}):
         rows: list[list[int]] = []
         for each in outcomes:
             if each["length"] != length:
                 continue
-            texts = [[*each["texts"]], [compact(text) for text in each["texts"]]]
-            whole = [run(each, said, segment, way, stop=False) for said, way in zip(texts, WORDINGS, strict=True)]
-            cut = [run(each, said, segment, way, stop=True) for said, way in zip(texts, WORDINGS, strict=True)]
-            asked = [sum(map(count.request, one.requests)) for one in whole]
-            written = [one.written(count) for one in whole]
-            if (asked[0], written[0]) != (each["input_tokens"], each["output_tokens"]):
-                raise SystemExit(f"seed {each['seed']}: {asked[0]} and {written[0]} tokens are not what was recorded")
-            rows.append([*asked, *written, *(one.written(count) for one in cut)])
+            full, brief = (run(each, segment, way, stop=False) for way in WORDINGS)
+            cut = run(each, segment, "full", stop=True)
+            asked = [sum(map(count.request, one.requests)) for one in (full, brief)]
+            written = full.written(count)
+            if (asked[0], written) != (each["input_tokens"], each["output_tokens"]):
+                raise SystemExit(f"seed {each['seed']}: {asked[0]} and {written} tokens are not what was recorded")
+            rows.append([*asked, written, cut.written(count)])
         means = [f"{fmean(column):.0f}" for column in zip(*rows, strict=True)]
-        widths = (11, 6, 12, 6, 13, 5)
-        shown = " ".join(f"{mean:<{width}}" for mean, width in zip(means, widths, strict=True))
+        shown = " ".join(f"{mean:<{width}}" for mean, width in zip(means, (11, 6, 7, 13), strict=True))
         print(f"{length:<6} {len(rows):<5} {shown.rstrip()}")
 
 

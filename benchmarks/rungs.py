@@ -122,6 +122,7 @@ async def collect(backend: RecordedBackend, wanted: int, concurrency: int) -> tu
                 backend,
                 segment=SEGMENT,
                 observe=True,
+                prompts="full",
                 seed=task.seed,
                 observer=watching[-1],
                 retry=RetryPolicy(timeout=3600),
@@ -139,7 +140,7 @@ async def cured(backend: RecordedBackend, hard: Hard, rung: Rung, seed: int) -> 
     """The step asked once in the way of a rung; None where the rung does not apply."""
     if not rung.applies(hard.step, hard.values):
         return None
-    guard = Guard(backend, segment=1, repair=Once(rung), seed=seed, retry=RetryPolicy(timeout=3600))
+    guard = Guard(backend, segment=1, repair=Once(rung), prompts="full", seed=seed, retry=RetryPolicy(timeout=3600))
     run = guard.start(hard.procedure(), {name: show_value(value) for name, value in hard.values.items()})
     first = True
     while (action := run.next_action()) is not None:

@@ -58,7 +58,7 @@ class Refused:
 async def refused_in(backend: RecordedBackend, seed: int, length: int) -> list[Refused]:
     """The refused steps of one recorded run."""
     task = Arithmetic().make(seed, length)
-    result = await Guard(backend, segment=SEGMENT, seed=seed).arun(task.procedure, task.inputs)
+    result = await Guard(backend, segment=SEGMENT, prompts="full", seed=seed).arun(task.procedure, task.inputs)
     assert result.verified, result.problem
     values = {**task.procedure.accept_inputs(task.inputs)}
     values |= {str(each.occurrence): each.value for each in result.steps}
@@ -85,7 +85,7 @@ async def ask_together(backend: RecordedBackend, case: Refused, seed: int) -> Wa
     """The step at the head of the steps behind it, asked once."""
     procedure = Procedure(case.steps, inputs=[Input(name) for name in case.values])
     policy = Once(Resample(alone=False))
-    guard = Guard(backend, segment=SEGMENT, repair=policy, seed=seed, retry=RetryPolicy(timeout=3600))
+    guard = Guard(backend, segment=SEGMENT, repair=policy, prompts="full", seed=seed, retry=RetryPolicy(timeout=3600))
     run = guard.start(procedure, {name: show_value(value) for name, value in case.values.items()})
     asked = 0
     while (action := run.next_action()) is not None:

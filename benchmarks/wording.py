@@ -196,7 +196,12 @@ def failed_steps(outcomes: Sequence[TaskOutcome], meta: Mapping[str, Any]) -> li
             continue
         watching = Watching(f"{outcome.task} {outcome.seed}")
         guard = Guard(
-            RecordedTexts(outcome.texts), segment=meta["segment"], observe=True, seed=outcome.seed, observer=watching
+            RecordedTexts(outcome.texts),
+            segment=meta["segment"],
+            observe=True,
+            prompts="full",
+            seed=outcome.seed,
+            observer=watching,
         )
         guard.run(task.procedure, task.inputs)
         hard += watching.hard
@@ -231,7 +236,9 @@ async def retry(backend: Backend, steps: Sequence[Hard], concurrency: int) -> li
         model: Backend = _AfterFailure(backend, json.dumps({hard.step.id: hard.claim}))
         if shown:
             model = Reworded(model, "fresh_retries", procedure)
-        guard = Guard(model, segment=1, repair=Once(Resample()), seed=at, retry=RetryPolicy(timeout=3600))
+        guard = Guard(
+            model, segment=1, repair=Once(Resample()), prompts="full", seed=at, retry=RetryPolicy(timeout=3600)
+        )
         async with gate:
             result = await guard.arun(procedure, {name: show_value(value) for name, value in hard.values.items()})
         if result.status == "failed":

@@ -16,14 +16,14 @@ SUMS: Final = Procedure.parse(TEXT)
 CALLS: Final = 3
 """Of one row, with one step a call."""
 
-_STEP: Final = re.compile(r"(\w+) = (\w+) ([*+-]) (\d+)\s+\(\2 = (-?\d+)\)")
+_STEP: Final = re.compile(r"(\w+) = (-?\d+) ([*+-]) (\d+)")
 
 
 def answer_to(prompt: str) -> dict[str, str]:
     """The right answer to a prompt that asks one step of `SUMS`."""
     asked = _STEP.search(prompt)
     assert asked is not None, prompt
-    name, _, sign, right, left = asked.groups()
+    name, left, sign, right = asked.groups()
     one, other = int(left), int(right)
     value = {"*": one * other, "+": one + other, "-": one - other}[sign]
     return {name: f"{one} {sign} {other} = {value}"}
@@ -45,7 +45,7 @@ class CountingModel:
 
     def __call__(self, messages: list[dict[str, str]]) -> str:
         prompt = messages[-1]["content"]
-        if any(f"x = {1000 * x})" in prompt for x in self._down):
+        if any(f"a = {1000 * x} *" in prompt for x in self._down):
             raise BackendError("the endpoint is down", retryable=False)
         with self._log.open("ab", buffering=0) as file:
             file.write(json.dumps(prompt).encode() + b"\n")

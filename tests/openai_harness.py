@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -44,9 +45,9 @@ def failure(ask: Ask, backend: SdkBackend, request: Request = REQUEST) -> Backen
 
 def good_answer(received: Received) -> Reply:
     """A right answer to `PROCEDURE`, from the values in the prompt: it, its usage and its delay show whose it is."""
-    lines = received.body["messages"][-1]["content"].splitlines()
-    given = dict(line.split(" = ", 1) for line in lines if line.startswith(("x = ", "y = ")))
-    x, y = int(given["x"]), int(given.get("y", 7))
+    given = re.search(r"^(?:t2|x) = (\d+)(?: \+ (\d+))?$", received.body["messages"][-1]["content"], re.MULTILINE)
+    assert given is not None
+    x, y = int(given[1]), int(given[2] or 7)
     body = completion_body(json.dumps({"t2": f"{x} + {y} = {x + y}", "t1": f"{x + y} * 3 = {3 * (x + y)}"}))
     body["usage"] |= {"prompt_tokens": 1000 + x, "total_tokens": 1005 + x}
     return Reply(body, delay=0.01 if x % 2 else 0.0)

@@ -10,7 +10,7 @@ from typing import Final
 from stepguard.backends.base import Request
 from stepguard.core.usage import Usage
 from stepguard.engine.flights import Flight
-from stepguard.engine.prompts import Prompter
+from stepguard.engine.prompts import Prompter, Wording
 from stepguard.engine.schedule import Segment
 from stepguard.engine.shown_values import documents_in
 from stepguard.engine.stopping import WrongStepWatch
@@ -33,7 +33,7 @@ class Asker:
     """Makes the requests of one run.
 
     Args:
-        full: whether prompts are worded in full.
+        wording: how prompts are worded.
         stop_early: whether replies about several steps may be stopped at the first wrong one.
     """
 
@@ -43,11 +43,11 @@ class Asker:
         reply_format: ReplyFormat,
         chance: random.Random,
         *,
-        full: bool = True,
+        wording: Wording = "brief",
         stop_early: bool = False,
     ) -> None:
         self._stop_early = stop_early
-        self._prompter = Prompter(procedure, reply_format, full=full)
+        self._prompter = Prompter(procedure, reply_format, wording=wording)
         self._reply_format = reply_format
         self._random = chance
         self._usual = 0

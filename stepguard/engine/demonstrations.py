@@ -94,8 +94,6 @@ _COMPUTED: Final = {"duration": "elapsed", "date": "later", "boolean": "compared
 """The kinds of steps that are worked out in words, by the type of their value."""
 _FIRST: Final = 10
 """The number of the first built-in demonstration: `example_steps` has s1 to s9."""
-COMPACT: Final = (",", ":")
-"""What separates the parts of an answer in JSON without blanks."""
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -194,9 +192,7 @@ def _words(values: Iterable[Value]) -> set[str]:
     return {word for value in values if not is_document(value) for word in _WORD.findall(show_value(value).lower())}
 
 
-def answers(
-    demonstrations: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat, *, compact: bool
-) -> str:
+def answers(demonstrations: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat) -> str:
     """The reply that answers some demonstrations; `state` takes their values in."""
     answer: dict[str, object] = {}
     for demonstration in demonstrations:
@@ -207,4 +203,4 @@ def answers(
         value = step.type.convert(evaluate(step.expression, state))
         answer[step.id] = reply_format.answer(step, substitute(step.expression, state), step.type.write(value))
         state[step.id] = value
-    return json.dumps(answer, separators=COMPACT if compact else None)
+    return json.dumps(answer)

@@ -101,7 +101,7 @@ class Engine:
             procedure,
             settings.reply_format,
             chance,
-            full=settings.prompts == "full",
+            wording=settings.prompts,
             stop_early=settings.stop_early and not observe,
         )
         # The way of a flight, from its start to its end.

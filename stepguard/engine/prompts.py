@@ -2,24 +2,22 @@
 
 Every prompt that asks steps as they stand has a prefix that is byte-identical for a whole run (instructions and one
 fitting demonstration), so that providers' prompt caches hit, and then only what this segment needs: the documents and
-values its steps read, and its steps with their operands restated. Plain questions have a prefix of their own, drafts
-another. The model never sees a step that is neither asked nor needed to understand one that is, a rejected reply, or
-anything a checker knows: a prompt is a function of the steps, the verified state, the way of asking and, behind a
-draft, of that.
+values its steps read, and its steps with their operands restated. Sums and products of whole numbers are asked with
+less: see `Wording`. Plain questions have a prefix of their own, drafts another. The model never sees a step that is
+neither asked nor needed to understand one that is, a rejected reply, or anything a checker knows: a prompt is a
+function of the steps, the verified state, the way of asking and, behind a draft, of that.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Final, Literal
 
 from stepguard.backends.base import Message
 from stepguard.engine.control.sources import in_numbers
 from stepguard.engine.demonstrations import (
-    COMPACT,
     EXAMPLE_VALUES,
     PLAIN_KINDS,
     DemonstratedStep,
@@ -34,7 +32,7 @@ from stepguard.engine.demonstrations import (
 from stepguard.engine.shown_values import ShownValues, documents_in, quoted
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import substitute
-from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number
+from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number, walk
 from stepguard.language.quantities import write_unit
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
@@ -44,14 +42,24 @@ from stepguard.procedure.steps import Step
 from stepguard.replies.formats import EquationFormat, ReplyFormat
 
 Wording = Literal["brief", "full"]
-"""How prompts are worded: ``full``, or ``brief``, with little in words of the form of the reply, without blanks in
-equations of examples, and with each value only beside the steps that read it, and not in a list above them, too."""
+"""How prompts are worded: ``brief`` where a procedure has nothing but sums and products of whole numbers (little is
+said of the form of the reply, and values stand in the formulas themselves), otherwise as ``full`` ones are: with the
+form of every kind of step, and with the values in a list above the steps and beside each."""
 
-_BRIEF: Final = "Carry out each step exactly as written."
-_FULL: Final = (
+_SYSTEM: Final = (
     "You carry out a part of a longer procedure, exactly as written: every step, in order, with the values given. "
     "Do not skip, add, reorder, simplify or correct steps."
 )
+_BRIEF: Final = (
+    Message(
+        "system",
+        "Carry out each step exactly as written.\nAnswer with one JSON object as in the example: for each step its "
+        "formula with the numbers filled in, an equals sign, the result.",
+    ),
+    Message("user", "Steps:\ns1 = -14 + 36\ns2 = s1 * 3\ns3 = -14 - s1"),
+    Message("assistant", '{"s1": "-14 + 36 = 22", "s2": "22 * 3 = 66", "s3": "-14 - 22 = -36"}'),
+)
+"""What stands before steps of whole numbers. Without blanks in the example replies are shorter and more often wrong."""
 _QUESTIONER: Final = "Answer the question. The key of the answer is given with it."
 _DRAFTER: Final = (
     "Work out what is asked, in your own words and with every calculation written out. Do nothing that is not asked."
@@ -68,18 +76,18 @@ class Prompter:
 
     Args:
         procedure: decides the demonstration: one step of each kind the procedure has.
-        full: whether prompts are worded in full; see `Wording`.
+        wording: see `Wording`.
     """
 
-    def __init__(self, procedure: Procedure, reply_format: ReplyFormat, *, full: bool = True) -> None:
+    def __init__(self, procedure: Procedure, reply_format: ReplyFormat, *, wording: Wording = "brief") -> None:
         asked = [in_numbers(step) for step in _sample(procedure) if step.performer == "model"]
         kinds = frozenset(map(demonstrated_kind, asked))
-        if type(reply_format) is EquationFormat and not full:  # others say themselves what they want
-            reply_format = replace(reply_format, compact=True)
         self._reply_format = reply_format
-        self._full = full
         # What a step of a branching procedure is asked as shows when it comes up: a sum of dates is no formula then.
         self._common = procedure.straight and kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
+        # A format of your own says itself what it wants.
+        brief = wording == "brief" and self._common and type(reply_format) is EquationFormat
+        self._brief = brief and all(_in_whole_numbers(step, {}) for step in asked)
         self.prefix: Final[tuple[Message, ...]] = self._prefix_of(kinds)
         self._order = {one.name: place for place, one in enumerate(procedure.inputs)}
 
@@ -98,6 +106,8 @@ class Prompter:
             before: steps before them whose text leads into theirs.
             draft: the model's own working, which the reply is to be made from.
         """
+        if self._brief and draft is None and not before and all(_in_whole_numbers(step, values) for step in steps):
+            return (*_BRIEF, Message("user", "\n".join(("Steps:", *(_filled_in(step, values) for step in steps)))))
         text = self._described(steps, values, before)
         if draft is not None:
             # Lone surrogates could not be sent.
@@ -107,8 +117,8 @@ class Prompter:
     def _prefix_of(self, kinds: frozenset[str]) -> tuple[Message, ...]:
         form = self._reply_format
         if isinstance(form, Hashable):
-            return _prefix(kinds, form, self._full)
-        return _build_prefix(kinds, form, self._full)
+            return _prefix(kinds, form)
+        return _build_prefix(kinds, form)
 
     def _own_prefix(self, steps: Sequence[Step], values: Mapping[str, Value]) -> tuple[Message, ...]:
         """What stands before steps where demonstrations of every kind in a row would be too many: those of their own.
@@ -117,14 +127,14 @@ class Prompter:
         """
         chosen = {step.id: example for step in steps if (example := fitting_example(step, values)) is not None}
         kinds = frozenset(demonstrated_kind(step) for step in steps if step.id not in chosen)
-        prefix = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format, self._full)]
+        prefix = list(self._prefix_of(kinds)) if kinds else [_system(self._reply_format)]
         shown: list[Example] = []
         for step in steps:
             example = chosen.get(step.id)
             if example is not None and example not in shown and len(shown) < _MOST_EXAMPLES:
                 shown.append(example)
                 demonstration, state = authored(step, example, len(shown))
-                prefix += _exchange([demonstration], state, self._reply_format, self._full)
+                prefix += _exchange([demonstration], state, self._reply_format)
         return tuple(prefix)
 
     def drafting(
@@ -135,7 +145,7 @@ class Prompter:
 
     def question(self, step: Step, values: Mapping[str, Value], *, before: Sequence[Step] = ()) -> tuple[Message, ...]:
         """The messages that ask one step as a plain question."""
-        system = _questioner(self._reply_format, step, values, self._full)
+        system = _questioner(self._reply_format, step, values)
         done = f"Done before:{_done_lines(before)}\n" if before else ""
         shown = ShownValues([step], values, self._order)
         return (*system, Message("user", f"{shown.documents}{done}{_question(step, values, shown)}"))
@@ -149,7 +159,35 @@ class Prompter:
         return (sum(sizes[:-1]) + documents_in(messages[-1].content)) / sum(sizes)
 
     def _described(self, steps: Sequence[Step], values: Mapping[str, Value], before: Sequence[Step]) -> str:
-        return describe_steps(steps, values, before=before, order=self._order, listed=self._full)
+        return describe_steps(steps, values, before=before, order=self._order)
+
+
+def _filled_in(step: Step, values: Mapping[str, Value]) -> str:
+    assert step.expression is not None
+    # Whose value is not known yet stays a name, as text does.
+    return f"{step.id} = {substitute(step.expression, {**dict.fromkeys(step.reads, step.id), **values})}"
+
+
+def _in_whole_numbers(step: Step, values: Mapping[str, Value]) -> bool:
+    """Whether a step is a formula and nothing else, which adds, subtracts and multiplies whole numbers."""
+    tree, kind = step.expression, step.type
+    if tree is None or step.instruction or step.examples or not step.show_work or _form(step):
+        return False
+    return (
+        kind.kind in ("number", "integer")
+        and all(_is_whole(each) for each in walk(tree))
+        and all(type(values[name]) is int for name in step.reads if name in values)
+    )
+
+
+def _is_whole(part: Expression) -> bool:
+    match part:
+        case Number(value=value, percent=percent):
+            return type(value) is int and not percent
+        case Chain(operators=operators):
+            return "/" not in operators
+        case _:
+            return isinstance(part, Name | Negate)
 
 
 def _sample(procedure: Procedure) -> Iterator[Step]:
@@ -166,20 +204,17 @@ def describe_steps(
     *,
     before: Sequence[Step] = (),
     order: Mapping[str, int] = _NO_ORDER,
-    listed: bool = True,
 ) -> str:
     """The live part of a prompt: documents and values these steps read, then the steps with their operands restated.
 
     Args:
         before: steps that are done, and whose text leads into that of the first one.
         order: the place of each input of the procedure, so that documents stand in the same order in every request.
-        listed: whether the values stand in a list above the steps, too.
     """
     shown = ShownValues(steps, values, order)
-    above = f"Values:\n{shown.listed}\n" if listed else ""
     done = f"Done before:{_done_lines(before)}\n" if before else ""
     lines = "\n".join(_line(step, shown.beside(step.reads)) for step in steps)
-    return f"{shown.documents}{above}{done}Steps:\n{lines}"
+    return f"{shown.documents}Values:\n{shown.listed}\n{done}Steps:\n{lines}"
 
 
 def _done_lines(before: Sequence[Step]) -> str:
@@ -286,26 +321,26 @@ _FORMS: Final = {
 }
 
 
-def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat, full: bool) -> tuple[Message, ...]:
+def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:
     examples = example_steps(kinds)
     read = {name for each in examples for name in each.step.reads}
     state: dict[str, Value] = {name: value for name, value in EXAMPLE_VALUES.items() if name in read}
-    return (_system(reply_format, full), *_exchange(examples, state, reply_format, full))
+    return (_system(reply_format), *_exchange(examples, state, reply_format))
 
 
-def _system(reply_format: ReplyFormat, full: bool) -> Message:
-    return Message("system", f"{_FULL if full else _BRIEF}\n{reply_format.instructions}")
+def _system(reply_format: ReplyFormat) -> Message:
+    return Message("system", f"{_SYSTEM}\n{reply_format.instructions}")
 
 
 def _exchange(
-    examples: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat, full: bool
+    examples: Sequence[DemonstratedStep], state: dict[str, Value], reply_format: ReplyFormat
 ) -> tuple[Message, ...]:
     """A question and its answer, as the conversation before this one."""
-    question = describe_steps([each.step for each in examples], state, listed=full)
-    return Message("user", question), Message("assistant", answers(examples, state, reply_format, compact=not full))
+    question = describe_steps([each.step for each in examples], state)
+    return Message("user", question), Message("assistant", answers(examples, state, reply_format))
 
 
-def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Value], full: bool) -> tuple[Message, ...]:
+def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Value]) -> tuple[Message, ...]:
     """What stands before a plain question: what is wanted, and an example."""
     state: Mapping[str, Value] = EXAMPLE_VALUES
     if step.expression is not None:
@@ -320,10 +355,7 @@ def _questioner(reply_format: ReplyFormat, step: Step, values: Mapping[str, Valu
     return (
         Message("system", f"{_QUESTIONER}\n{reply_format.instructions}"),
         Message("user", _question(asked, state, ShownValues([asked], state, _NO_ORDER))),
-        Message(
-            "assistant",
-            json.dumps({asked.id: reply_format.answer(asked, *answer)}, separators=None if full else COMPACT),
-        ),
+        Message("assistant", json.dumps({asked.id: reply_format.answer(asked, *answer)})),
     )
 
 

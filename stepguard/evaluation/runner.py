@@ -209,7 +209,7 @@ def hash_prompts(task: Task, options: ArmOptions) -> str:
     for name in _ONE_CALL:
         asyncio.run(arm_named(name).run(task, overheard, options, lambda: task))
     # A guard that nobody answers would leave its complaints in the log.
-    prompter = Prompter(task.procedure, EquationFormat(), full=options.prompts == "full")
+    prompter = Prompter(task.procedure, EquationFormat(), wording=options.prompts)
     guarded = prompter.messages(task.procedure.steps, task.inputs)
     schema = EquationFormat().response_model(task.procedure.steps).model_json_schema()
     own = [] if task.published is None else [task.published.prompt]

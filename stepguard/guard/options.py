@@ -101,9 +101,8 @@ class GuardOptions:
         person: who answers the steps of a procedure that ask a person, and approves calls of tools: a function, sync or
             async, called with the step and the values it reads, which gives the value of the step.
         reply_format: how replies are structured.
-        prompts: how prompts are worded: ``full``, or ``brief``: less is said of the form of the reply (but by a format
-            of your own), examples have no blanks, and each value stands only beside the steps that read it. For steps
-            of whole numbers: a small model then leaves out the words of roundings.
+        prompts: how a procedure that has nothing but sums and products of whole numbers is asked: ``brief``, with
+            little said of the form of the reply and the values in the formulas themselves, or ``full``, as all others.
         parallel: how many segments may be asked at the same time where steps do not depend on each other. `Guard.run`
             performs them one after the other.
         check_timeout: seconds after which a check of yours is given up; the claim is undecided then. Such a check runs
@@ -136,7 +135,7 @@ class GuardOptions:
     fallback: object | Sequence[object] | None = None
     person: AskPerson | None = None
     reply_format: ReplyFormat | None = None
-    prompts: Wording = "full"
+    prompts: Wording = "brief"
     parallel: int = 1
     check_timeout: float | None = 60.0
     stop_early: bool = False

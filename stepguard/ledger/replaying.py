@@ -127,7 +127,7 @@ def _settings(parallel: int, history: int | None) -> Settings:
         fallbacks=(),
         person=None,
         reply_format=EquationFormat(),
-        prompts="full",
+        prompts="brief",
         parallel=parallel,
         check_timeout=60.0,
         stop_early=False,

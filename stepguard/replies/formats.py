@@ -18,7 +18,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
-from stepguard.core.arguments import check_flag, check_one_of
+from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
@@ -68,11 +68,6 @@ _INSTRUCTIONS: Final = (
     "equals sign, the result. For a step in words the entry is an object with "
     '"work" (your working) and "value" (the result alone).'
 )
-_IN_BRIEF: Final = (
-    "Answer with one JSON object as in the example: for each step its formula with the numbers filled in, an equals "
-    "sign, the result."
-)
-_OF_NUMBERS: Final = re.compile("[-+*/=().,0-9 ]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,22 +77,17 @@ class EquationFormat:
     Args:
         decimal: the decimal separator that the model writes. With ``","``, ``1.234,5`` is 1234.5 and arguments are
             separated by a comma and a blank, or a semicolon; with the default, ``2,34`` is refused.
-        compact: whether examples show equations of numbers without blanks, which models then leave out, too, and say
-            most of what else is said of the format in words.
     """
 
     decimal: Literal[".", ","] = "."
-    compact: bool = False
 
     def __post_init__(self) -> None:
         check_one_of(self.decimal, (".", ","), "decimal")
-        check_flag(self.compact, "compact")
 
     @property
     def instructions(self) -> str:
         """What the model is told about the format."""
-        text = _IN_BRIEF if self.compact else _INSTRUCTIONS
-        return text if self.decimal == "." else f"{text} Write decimals with a comma, not a point."
+        return _INSTRUCTIONS if self.decimal == "." else f"{_INSTRUCTIONS} Write decimals with a comma, not a point."
 
     def kind(self, step: Step) -> FieldKind:
         """Which kind of field a step is answered in."""
@@ -114,11 +104,8 @@ class EquationFormat:
         if self.decimal == "," and step.type.numeric:
             work, value = with_comma(work), with_comma(value)
         if kind == "equation":
-            return self._spaced(f"{work} = {value}" if work else value)
+            return f"{work} = {value}" if work else value
         return value if kind == "value" else {"work": work, "value": value}
-
-    def _spaced(self, equation: str) -> str:
-        return equation.replace(" ", "") if self.compact and _OF_NUMBERS.fullmatch(equation) else equation
 
     def claim(self, step: Step, field: object) -> Claim | Deviation:
         """Read one field; see `ReplyFormat.claim`."""

@@ -12,7 +12,7 @@ from stepguard import Guard, Procedure, Result
 from stepguard.backends import Completion, Message, Request
 from stepguard.backends.limiter import LimitedBackend
 from stepguard.errors import BackendError, RateLimited
-from stepguard.testing import SimulatedModel
+from stepguard.testing import SimulatedModel, Slips
 
 HELLO = Request(messages=(Message("user", "hello"),))
 
@@ -172,7 +172,7 @@ class OneAtATime:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.backend = LimitedBackend(self, most=1)
-        self._model = SimulatedModel()
+        self._model = SimulatedModel(slips=Slips.none())
 
     async def acomplete(self, request: Request) -> Completion:
         self.asked.append(request.steps[0].id[0])

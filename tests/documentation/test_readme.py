@@ -114,6 +114,21 @@ def test_the_measured_tables_are_the_recorded_ones(folder: Path) -> None:
     assert not re.search(r"@\w+@", README + BENCHMARKS)
 
 
+def test_what_is_said_of_brief_prompts_was_recorded() -> None:
+    """All programs were right, for the calls, tokens and wrong claims that stand beside those in full."""
+    recorded = (("1.5b-arithmetic", "larger | in full"), ("1.5b-brief", "larger | in brief"))
+    for folder, way in (*recorded, ("0.5b-brief", "smaller | in brief")):
+        results = json.loads(
+            (RECORDED[0].parent / f"qwen2.5-coder-{folder}" / "results.json").read_text(encoding="utf-8")
+        )
+        (row,) = (each for each in results["rows"] if each["arm"].startswith("guard") and each["length"] == 50)
+        n, right = row["n"], round(row["n"] * row["accuracy"])
+        counted = [row["calls"] / n, row["input_tokens"] / n, row["output_tokens"] / n]
+        shown = f"| {way} | {n} | {right} | {counted[0]:.1f} | {counted[1]:.0f} | {counted[2]:.0f} |"
+        assert shown in BENCHMARKS
+        assert (row["silent_errors"], row["trace_accuracy"]) == (0, 1.0)
+
+
 def test_what_is_said_of_the_smallest_model_was_recorded() -> None:
     """The sentence under the table has the figures of the recorded run."""
     results = json.loads((SMALLEST / "results.json").read_text(encoding="utf-8"))

@@ -95,7 +95,7 @@ def test_tokens_are_passed_by_no_more_than_one_call(tokens: int, parallel: int) 
 
 def test_what_was_set_aside_and_not_used_can_be_spent() -> None:
     """A run is not exhausted while calls in flight may turn out cheaper than they might have been."""
-    hand = start(PAIR, {"x": 1, "y": 2}, segment=1, parallel=2, budget=Budget(tokens=500))
+    hand = start(PAIR, {"x": 1, "y": 2}, segment=1, parallel=2, budget=Budget(tokens=400))
     assert len(hand.asks) == 1  # two could cost more than is left
     hand.answer({"t1": "1 + 1 = 2"})
     assert [ids(ask) for ask in hand.asks] == [["t2"]]

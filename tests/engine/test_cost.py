@@ -91,7 +91,7 @@ def test_a_run_stops_when_its_money_is_spent() -> None:
 def test_calls_at_the_same_time_do_not_pass_the_money_together() -> None:
     """A second call is started only while what the first may cost at most leaves something."""
     procedure = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = x + 2")
-    dear = Budget(cost="0.0005", price=Price(input=1, output=1))
+    dear = Budget(cost="0.0003", price=Price(input=1, output=1))
     hand = start(procedure, {"x": 1}, segment=1, parallel=2, budget=dear)
     assert len(hand.asks) == 1
     hand.answer({"t1": "1 + 1 = 2"})

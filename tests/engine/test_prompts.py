@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from harness import P2, P6, Hand, reply
@@ -69,7 +69,7 @@ def test_a_prompt_holds_only_what_its_segment_needs() -> None:
     hand = Hand(Guard(lambda messages: "", segment=2).start(P6, {"x": 1}))
     hand.answer({"t1": "1 + 1 = 2", "t2": "2 * 2 = 4"})
     live = hand.asks[0].request.messages[-1].content
-    assert live == "Values:\nt2 = 4\nt1 = 2\nSteps:\nt3 = t2 - 3   (t2 = 4)\nt4 = t3 + t1   (t1 = 2)"
+    assert live == "Steps:\nt3 = 4 - 3\nt4 = t3 + 2"
 
 
 def test_the_prefix_is_the_same_for_the_whole_run() -> None:
@@ -190,56 +190,58 @@ def test_a_reply_format_need_not_be_hashable() -> None:
         assert Guard(backend, reply_format=Plain()).run(P2).status == "verified"
 
 
-def test_full_prompts_describe_the_form_and_list_the_values() -> None:
-    """Brief prompts lack that, and the blanks of the example: an example says it, and each value stands at its step."""
+def test_whole_numbers_are_asked_with_less() -> None:
+    """Little is said of the form of the reply, and the values stand in the formulas themselves."""
     asked: dict[Wording, Request] = {}
+    procedure = Procedure.parse("inputs: x\nt = 2 * (x + 1)\nu = t - x")
     for wording in WORDINGS:
         model = Recording(SimulatedModel(slips=Slips.none()))
-        Guard(model, prompts=wording).run(Procedure([Step("t", "x + 1")], inputs=["x"]), {"x": 5})
+        assert Guard(model, prompts=wording).run(procedure, {"x": -5}).verified
         (asked[wording],) = model.requests
     brief, full = ([message.content for message in asked[wording].messages] for wording in WORDINGS)
-    assert len(brief[0]) < len(full[0]) / 2
+    assert len("".join(brief)) < len("".join(full)) / 2
     assert "in the example" in brief[0]
     assert full[0].endswith(FORMAT.instructions)
-    assert brief[2] == '{"s1":"-14+36=22","s2":"22*3=66","s3":"-14-22=-36"}'
-    assert full[2] == '{"s1": "-14 + 36 = 22", "s2": "22 * 3 = 66", "s3": "-14 - 22 = -36"}'
-    assert [brief[3], full[3]] == ["Steps:\nt = x + 1   (x = 5)", "Values:\nx = 5\nSteps:\nt = x + 1   (x = 5)"]
+    assert brief[2] == full[2] == '{"s1": "-14 + 36 = 22", "s2": "22 * 3 = 66", "s3": "-14 - 22 = -36"}'
+    assert brief[3] == "Steps:\nt = 2 * (-5 + 1)\nu = t - (-5)"
+    assert full[3] == "Values:\nx = -5\nSteps:\nt = 2 * (x + 1)   (x = -5)\nu = t - x   (x = -5)"
 
 
-def test_only_equations_of_numbers_lose_their_blanks() -> None:
-    """Words, percentages and units are shown as they are written."""
-    steps = [
-        Step("p", "1 / 8", type="percent(1)"),
-        Step("l", "1 < 2"),
-        Step("f", "1 / 3"),
-        Step("w", instruction="Name it."),
-    ]
-    answer = json.loads(Prompter(Procedure(steps), FORMAT, full=False).prefix[2].content)
-    assert answer["s9"] == "22 / 36 = 61.1%"
-    assert answer["s5"] == "66 > 36 = true"
-    assert answer["s8"] == "-14/36=-7/18"
-    assert answer["s7"] == {"work": "c is Lyon, France", "value": "France"}
+class Arrows(EquationFormat):
+    """A reply format of somebody's own."""
+
+    instructions = "Write arrows."
 
 
-def test_a_format_of_your_own_says_in_brief_prompts_what_it_says() -> None:
-    """Its instructions and its answers stand there as it gives them, whether or not it is made of the default one."""
+@all_rows(
+    "text",
+    [
+        "t = x / 2",
+        "t = x * 1.5",
+        "t = x * 10%",
+        "t: decimal(2) = x * 2",
+        "t: money(EUR) = x * 2",
+        "t = max(x, 2)",
+        "t = x ^ 2",
+        "t = x > 2",
+        't = x + 1  "Add one."',
+        't: number = "Add one to x."',
+        "t = x + 1\nu = t / 3",
+        "if x > 2:\n    t = x + 1\nelse:\n    t = x + 2",
+    ],
+)
+def test_all_else_is_asked_in_full(text: str) -> None:
+    """A procedure that has another kind of step, or that branches, is asked as it would be in full, byte for byte."""
+    procedure = Procedure.parse(f"inputs: x\n{text}")
+    assert _first_asked(procedure, "brief") == _first_asked(procedure, "full")
 
-    class Arrows(EquationFormat):
-        instructions = "Write arrows."
 
-        def answer(self, step: Step, work: str, value: str) -> object:
-            return f"{work} \u2192 {value}"
-
-    class Own:
-        instructions = "Write arrows."
-        answer = Arrows().answer
-        claim = FORMAT.claim
-        response_model = FORMAT.response_model
-
-    for form in (Arrows(), Own()):
-        system, _, answer = Prompter(P2, form, full=False).prefix
-        assert system.content.endswith("\nWrite arrows.")
-        assert json.loads(answer.content)["s1"] == "-14 + 36 \u2192 22"
+def test_other_numbers_and_formats_are_asked_in_full() -> None:
+    """What is read may be no whole number, which shows when it is known; a format of your own says what it wants."""
+    procedure = Procedure.parse("inputs: x\nt = x + 1\nu = 2 + 3")
+    for inputs, options in (({"x": "0.5"}, {}), ({"x": 1}, {"reply_format": Arrows()})):
+        brief, full = (_first_asked(procedure, wording, inputs, **options) for wording in WORDINGS)
+        assert brief == full
 
 
 def test_a_wording_that_there_is_not_is_refused() -> None:
@@ -263,7 +265,7 @@ def test_no_request_after_a_wrong_value_holds_the_right_one() -> None:
     assert result.status == "verified"
     for request in backend.requests[1:]:
         live = request.messages[-1].content
-        assert _numbers(live.replace("a = 6", "")) == {Fraction(4)}
+        assert _numbers(live.replace("b = 6", "")) == {Fraction(4)}
     assert backend.requests[1].messages == backend.requests[2].messages
 
 
@@ -382,3 +384,12 @@ def test_messages_are_plain_chat_messages() -> None:
     chat = ask.request.chat()
     assert [message["role"] for message in chat] == ["system", "user", "assistant", "user"]
     assert ask.request.messages[-1] == Message("user", chat[-1]["content"])
+
+
+def _first_asked(
+    procedure: Procedure, wording: Wording, inputs: Mapping[str, object] = {"x": 4}, **options: Any
+) -> object:
+    """The messages of the first request of a run."""
+    model = Recording(SimulatedModel(slips=Slips.none()))
+    Guard(model, prompts=wording, **options).run(procedure, dict(inputs))
+    return model.requests[0].messages

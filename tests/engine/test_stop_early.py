@@ -267,7 +267,8 @@ def test_the_benchmark_stops_replies_of_an_endpoint(chat_server: ChatServer, tmp
     """Its arm with stop_early streams, through all that stands between it and the model, and keeps what came."""
     chat_server.play(answering(lambda asked: dict.fromkeys(asked, "1 + 1 = 3")))
     given = ["--model", "m", "--base-url", chat_server.url, "--out", str(tmp_path), "--json"]
-    assert main(["bench", *given, "--lengths", "8", "-n", "1", "--retries", "0", "--arms", arm]) == 0
+    full = ["--prompts", "full"]  # what can be left out are decisions of those
+    assert main(["bench", *given, "--lengths", "8", "-n", "1", "--retries", "0", "--arms", arm, *full]) == 0
     assert [each.body.get("stream") for each in chat_server.requests] == [True]
     outcome = json.loads((tmp_path / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()[1])
     assert outcome["texts"][0].count("=") < 8

@@ -201,7 +201,7 @@ def test_a_family_without_formulas_has_no_program() -> None:
 def test_blind_retries_where_the_guard_did_on_another_instance() -> None:
     """It makes the calls that the guard made there, wherever its own errors are, and vouches for nothing."""
     other = FAMILY.make(2, 8)
-    slipping = SimulatedModel(3, slips=replace(NEVER, wrong_value=0.3, systematic=0.0))
+    slipping = SimulatedModel(4, slips=replace(NEVER, wrong_value=0.3, systematic=0.0))
     guarded = run("guard(retries=4)", slipping, other)
     outcome = run("blind", slipping, other=other)
     assert outcome.calls == guarded.calls > 2

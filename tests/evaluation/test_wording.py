@@ -99,21 +99,12 @@ def test_each_decision_leaves_out_what_it_says() -> None:
     assert prompts["fresh_retries"] == plain
 
 
-def test_brief_prompts_lack_the_same_but_for_the_list_that_they_have_not() -> None:
-    """A decision is left out of what brief prompts hold; one that they do not hold is refused by name."""
-    plain = run("guard", prompts="brief")[0].prompts[1]
-    assert "Values:" not in plain
-    assert '{"s1":"-14+36=22","s2":"22*3=66"' in plain
-    prompts = {decision: run(f"guard(without={decision})", prompts="brief")[0].prompts for decision in DECISIONS}
-    assert '{"s1":"22","s2":"66","s3":"-36",' in prompts["working"][1]
-    assert "equals sign" in plain
-    assert "equals sign" not in prompts["working"][1]
-    assert '{"s1":"-14+36=22","s2":"22*3=66"' in prompts["names"][1]
-    assert prompts["operands"][1] == re.sub(r"   \(.*\)$", "", plain, flags=re.MULTILINE)
-    assert prompts["values"] == []
-    for arm in ("guard", "chunk"):
-        outcome = run(f"{arm}(without=values)", prompts="brief")[1]
-        assert (outcome.status, outcome.error) == ("error", "brief prompts have no list of values: --prompts full has")
+@all_rows("arm", ["guard", "chunk"])
+def test_what_brief_prompts_do_not_hold_cannot_be_left_out(arm: str) -> None:
+    """The error says how they are asked that hold it."""
+    model, outcome = run(f"{arm}(without=values)", prompts="brief")
+    assert (outcome.status, model.asked) == ("error", [])
+    assert outcome.error == "what can be left out are decisions of full prompts: give --prompts full"
 
 
 def test_replies_keyed_by_place_are_asked_and_read_by_place() -> None:
@@ -131,7 +122,7 @@ def test_replies_keyed_by_place_are_asked_and_read_by_place() -> None:
             return Completion(text)
 
     arm = arm_named("guard(without=names)")
-    outcome = asyncio.run(arm.run(TASK, ByPlace(), ArmOptions(segment=4), lambda: TASK))
+    outcome = asyncio.run(arm.run(TASK, ByPlace(), ArmOptions(segment=4, prompts="full"), lambda: TASK))
     assert forms[0] == ["s1", "s2", "s3", "s4"]
     assert outcome.verified
     assert outcome.right

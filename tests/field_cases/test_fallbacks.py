@@ -154,7 +154,7 @@ def test_a_step_that_a_model_gives_up_goes_to_the_fallback(driver: str, repair: 
 
     def first(messages: list[dict[str, str]]) -> str:
         asked = messages[-1]["content"]
-        return AFTER if "t1 = 42" in asked else '{"t1": "6 * 7 = 43", "t2": "43 + 5 = 48"}'
+        return AFTER if "t2 = 42 + 5" in asked else '{"t1": "6 * 7 = 43", "t2": "43 + 5 = 48"}'
 
     second, third = named("second", '{"t1": "6 * 7 = 41"}'), named("third", '{"t1": "6 * 7 = 42"}')
     result = run(Guard(first, repair=repair, fallback=[second, third]), driver)
@@ -340,7 +340,7 @@ def test_what_fallbacks_cost_in_a_batch_is_counted_and_paid_once(tmp_path: Path)
         asked.append(messages[-1]["content"])
         if len(asked) == 2:
             raise BackendRejected("interrupted")
-        text = '{"t1": "6 * 7 = 42"}' if "t1 = x * y" in asked[-1] else AFTER
+        text = '{"t1": "6 * 7 = 42"}' if "t1 = 6 * 7" in asked[-1] else AFTER
         return Completion(text, usage=Usage(1, 1000, 0))
 
     options: dict[str, Any] = {"fallback": second, "segment": 1, "key": None}

@@ -43,7 +43,7 @@ def client(**options: Any) -> Any:
 
     def create(*, messages: list[dict[str, str]], **_: object) -> dict[str, object]:
         asked = str(messages[-1]["content"])
-        said = json.dumps({"due": "80 - 20 = 60"}) if "paid = 80" in asked and "due" in asked else "Passed on."
+        said = json.dumps({"due": "80 - 20 = 60"}) if "due = 80 - 20" in asked else "Passed on."
         return {"choices": [{"message": {"role": "assistant", "content": said}, "finish_reason": "stop"}]}
 
     return wrap(SimpleNamespace(chat=SimpleNamespace(completions=SimpleNamespace(create=create))), **options)

@@ -108,7 +108,7 @@ def test_a_prompt_holds_all_that_the_messages_say(awaited: bool) -> None:
         result = guarded(TEXT, takes="prompt")(ask)(x=12, y=7)
     assert result.verified
     (prompt,) = prompts
-    assert prompt.index("one JSON object") < prompt.index("Assistant: {") < prompt.index("x = 12")
+    assert prompt.index("one JSON object") < prompt.index("Assistant: {") < prompt.index("t2 = 12 + 7")
     assert prompt.endswith("\n\nAssistant:")
 
 
@@ -207,8 +207,8 @@ def test_threads_share_a_decorated_function() -> None:
 
     @guarded("inputs: x\nt1 = x + 1", returns="answer")
     def following(messages: list[dict[str, str]]) -> str:
-        (x,) = (line.removeprefix("x = ") for line in messages[-1]["content"].splitlines() if line.startswith("x = "))
-        return f'{{"t1": "{x} + 1 = {int(x) + 1}"}}'
+        x = int(messages[-1]["content"].removeprefix("Steps:\nt1 = ").removesuffix(" + 1"))
+        return f'{{"t1": "{x} + 1 = {x + 1}"}}'
 
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(lambda x: following(x=x), range(40))) == list(range(1, 41))

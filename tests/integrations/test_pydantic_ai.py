@@ -343,7 +343,7 @@ def test_concurrent_runs_never_mix() -> None:
     """Twenty runs of one agent at a time, answered in any order, each end on their own values and usage."""
 
     async def answer(messages: list[ModelMessage], info: AgentInfo) -> ModelResponse:
-        x = int(re.findall(r"\bx = ([0-9]+)", said(messages))[-1])
+        x = int(re.findall(r"\bt2 = ([0-9]+) \+ 7", said(messages))[-1])
         await asyncio.sleep((20 - x) / 1000)
         return ModelResponse([TextPart(json.dumps({"t2": f"{x} + 7 = {x + 7}", "t1": f"{x + 7} * 3 = {3 * (x + 7)}"}))])
 

@@ -346,7 +346,7 @@ def test_two_hundred_at_once(chat_server: ChatServer) -> None:
         content = received.body["messages"][-1]["content"]
         if received.body["model"] == "plain":
             return Reply(completion_body(f"{key}/{content}"), headers={"Set-Cookie": f"who={key}"})
-        assert f"x = {key}\n" in content
+        assert f"t2 = {key} + " in content
         reply = good_answer(received)
         return Reply(reply.body, headers={"Set-Cookie": f"who={key}"})
 

@@ -71,8 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prompts",
         choices=("full", "brief"),
-        default="full",
-        help="how chunk and guard word their prompts (default: full)",
+        default="brief",
+        help="how chunk and guard ask sums and products of whole numbers: brief, or in full (default: brief)",
     )
     parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
     parser.add_argument(

@@ -22,7 +22,7 @@ from stepguard.evaluation.knobs import Named
 from stepguard.repair.ladder import Ladder
 
 _RETRIES: Final = 4
-_NO_LIST: Final = "brief prompts have no list of values: --prompts full has"
+_OF_FULL: Final = "what can be left out are decisions of full prompts: give --prompts full"
 
 Checker = Literal["full", "operands", "range", "residue", "noisy", "form"]
 
@@ -79,8 +79,8 @@ class Guarded(Named):
         mine = with_knobs(options, self.segment, self.retries)
         if self.adaptive:
             mine = replace(mine, segment=None)
-        if self.without == "values" and options.prompts == "brief":
-            return nothing(self.name, task, status="error", error=_NO_LIST)
+        if self.without is not None and options.prompts != "full":
+            return nothing(self.name, task, status="error", error=_OF_FULL)
         task, backend = _worded(task, backend, self.without)
         if self.checker == "full":
             mine = replace(mine, stop_early=self.stop_early or options.stop_early)
@@ -111,8 +111,8 @@ class Chunk(Named):
         check_decision(self.without)
 
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
-        if self.without == "values" and options.prompts == "brief":
-            return nothing(self.name, task, status="error", error=_NO_LIST)
+        if self.without is not None and options.prompts != "full":
+            return nothing(self.name, task, status="error", error=_OF_FULL)
         mine = plainly(with_knobs(options, self.segment, None))
         task, backend = _worded(task, backend, self.without)
         return await run_guarded(self.name, task, backend, replace(mine, observe=True))

@@ -9,7 +9,7 @@ demonstration   one worked example stands before the question
 names           the entries of a reply are keyed by the names of their steps; without, by places: ``s1``, ``s2``, ...
 working         the calculation is asked before its result; without, the result alone
 operands        the values that a step reads stand beside it
-values          they are listed above the steps, too (where prompts are full)
+values          they are listed above the steps, too
 excerpt         only the steps that are asked are shown; without, the whole procedure stands above them
 fresh_segments  each segment is asked in a context of its own; without, the earlier ones stay, as far as accepted
 fresh_retries   a refused reply is not shown; without, it stands above the next try, and is called wrong
@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.core.arguments import check_one_of
-from stepguard.engine.demonstrations import COMPACT
 from stepguard.engine.prompts import describe_steps
 from stepguard.evaluation.families import Task
 from stepguard.procedure.procedure import Procedure
@@ -116,7 +115,7 @@ class Reworded:
             case "values":
                 return tuple(_changed(message, _LIST) for message in request.messages)
             case "excerpt":
-                whole = describe_steps(self.procedure.steps, {}).partition("Steps:\n")[2]
+                whole = describe_steps(self.procedure.steps, {}).partition("\nSteps:\n")[2]
                 text = f"The whole procedure:\n{whole}\n\nCarry out these steps of it now.\n{question.content}"
                 return (*prefix, Message("user", text))
             case "fresh_segments":
@@ -192,8 +191,8 @@ def _without_work(message: Message) -> Message:
         return replace(message, content=content)
     if message.role == "assistant":
         entries = _entries(message.content).items()
-        bare = {name: each.rpartition("=")[2].strip() if isinstance(each, str) else each for name, each in entries}
-        return replace(message, content=_as_written(bare, message.content))
+        bare = {name: each.rpartition("= ")[2] if isinstance(each, str) else each for name, each in entries}
+        return replace(message, content=json.dumps(bare))
     return message
 
 
@@ -203,8 +202,7 @@ def _placed(message: Message) -> Message:
         return replace(message, content=message.content.replace("the step names, in", "s1, s2, s3 and so on, in"))
     if message.role == "assistant":
         entries = _entries(message.content).values()
-        placed = {f"s{at}": entry for at, entry in enumerate(entries, 1)}
-        return replace(message, content=_as_written(placed, message.content))
+        return replace(message, content=json.dumps({f"s{at}": entry for at, entry in enumerate(entries, 1)}))
     above, heading, below = message.content.partition("Steps:\n")
     if not heading:  # a plain question, which names its only key
         return replace(message, content=f"{message.content.rpartition('Key: ')[0]}Key: s1")
@@ -219,11 +217,6 @@ def _by_name(text: str, steps: Sequence[Step]) -> str:
         return json.dumps(steps[at - 1].id) if 1 <= at <= len(steps) else key[0]
 
     return _KEY.sub(named, text)
-
-
-def _as_written(entries: dict[str, object], before: str) -> str:
-    """Other entries as JSON with blanks where it had some before."""
-    return json.dumps(entries, separators=None if '": ' in before else COMPACT)
 
 
 def _entries(text: str) -> dict[str, object]:
