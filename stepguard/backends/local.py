@@ -46,6 +46,8 @@ class LocalBackend:
 
     can_stop: Final = True
     """Whether replies can be stopped early."""
+    counts_stopped: Final = True
+    """Whether the tokens of a stopped reply are known, and stopping one costs nothing: then it is the default."""
 
     def __init__(self, path: str | Path, *, threads: int | None = None, context: int = 8192, parallel: int = 1) -> None:
         check_count(threads, "threads", optional=True)

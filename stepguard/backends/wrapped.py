@@ -43,6 +43,11 @@ class WrappedBackend:
         """Whether the model can stop a reply at its first wrong step."""
         return bool(getattr(self._backend, "can_stop", False))
 
+    @property
+    def counts_stopped(self) -> bool:
+        """Whether the model counts the tokens of a reply that it stops."""
+        return bool(getattr(self._backend, "counts_stopped", False))
+
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model, where it has one."""
         return session_of(self._backend)

@@ -62,12 +62,15 @@ class Guard:
     def __init__(self, backend: object, *, model: str | None = None, **options: Unpack[GuardKeywords]) -> None:
         check_options(options, of="Guard", allowed=GuardKeywords)
         self._options: Final = GuardOptions(**options)
-        self._settings: Final = self._options.settings()
         self._observers: Final = as_observers(self._options.observer)
         self._backend: Final[Backend] = as_backend(backend, model=model)
         if self._options.stop_early and not getattr(self._backend, "can_stop", False):
             kind = type(self._backend).__name__
             raise ConfigError(f"this {kind} cannot stop a reply: leave stop_early out", option="stop_early")
+        settings = self._options.settings()
+        if self._options.stop_early is None:
+            settings = replace(settings, stop_early=bool(getattr(self._backend, "counts_stopped", False)))
+        self._settings: Final = settings
         self._ledger: Final = self._options.open_ledger()
         self._writers: Final = None if self._ledger is None else _writers()
 

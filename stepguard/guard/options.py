@@ -62,7 +62,7 @@ class DropInKeywords(TypedDict, total=False):
     prompts: Wording
     parallel: int
     check_timeout: float | None
-    stop_early: bool
+    stop_early: bool | None
     history: int | None
     profile: Profile | None
     seed: int | None
@@ -109,9 +109,10 @@ class GuardOptions:
             in a thread of its own. None waits for as long as it takes, unless the budget has a limit on seconds; what
             that has left bounds checks in any case.
         stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
-            it. The tokens of a stopped reply are estimated where the server does not count as it goes. The backend has
-            to be able to (`OpenAIBackend`, `InstructorBackend` for Anthropic and chat completions, and recordings of
-            them), and no such reply is stopped for a check of yours.
+            it; no such reply is stopped for a check of yours. None: where the backend streams in any case and counts as
+            it goes (`LocalBackend`). Others that can (`OpenAIBackend`, `InstructorBackend` for Anthropic and chat
+            completions, and recordings of them) do where that is true; the tokens of a stopped reply are estimated then
+            where the server does not count as it goes.
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
@@ -138,7 +139,7 @@ class GuardOptions:
     prompts: Wording = "brief"
     parallel: int = 1
     check_timeout: float | None = 60.0
-    stop_early: bool = False
+    stop_early: bool | None = None
     observe: bool = False
     history: int | None = 10_000
     profile: Profile | None = None
@@ -168,7 +169,8 @@ class GuardOptions:
         check_one_of(self.prompts, get_args(Wording), "prompts")
         check_count(self.parallel, "parallel")
         check_seconds(self.check_timeout, "check_timeout", positive=True, optional=True)
-        check_flag(self.stop_early, "stop_early")
+        if self.stop_early is not None:
+            check_flag(self.stop_early, "stop_early")
         check_flag(self.observe, "observe")
         check_count(self.history, "history", optional=True)
         check_instance(self.profile, Profile, "profile", what="a Profile, such as that of a result", optional=True)
@@ -223,7 +225,7 @@ class GuardOptions:
             prompts=self.prompts,
             parallel=self.parallel,
             check_timeout=self.check_timeout,
-            stop_early=self.stop_early,
+            stop_early=bool(self.stop_early),
             observe=self.observe,
             history=self.history,
             profile=self.profile,

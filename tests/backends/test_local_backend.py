@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
+from stepguard import Guard
 from stepguard.backends.base import Completion, Message, Request
+from stepguard.backends.circuit import CircuitBreaker
 from stepguard.backends.local import LocalBackend
 from stepguard.core.usage import Usage
 from stepguard.engine.stopping import WrongStepWatch
@@ -137,6 +139,23 @@ class TestCalls:
         assert (stopped.text, stopped.finish_reason) == ('{"t1": "1 + 1 = 3"', "stopped_early")
         assert stopped.usage == Usage(calls=1, input_tokens=7, output_tokens=10, cached_tokens=3)
         assert double.sent == 6 + 2
+
+    @pytest.mark.parametrize("given", [{}, {"stop_early": False}])
+    def test_the_guard_stops_replies_unless_told_not_to(
+        self, local: Callable[..., tuple[LocalBackend, LlamaDouble]], given: dict[str, Any]
+    ) -> None:
+        """Nothing speaks against it here: replies are streamed in any case, and those that were stopped are counted."""
+        said = ['{"t1": "1 + 1 = 3"', ', "t2": "3 * 2 = 6"}']
+        pieces = [
+            {**piece(text), "timings": {"prompt_n": 4, "predicted_n": 9 * at + 9}} for at, text in enumerate(said)
+        ]
+        backend, double = local([*pieces, {**piece("", "stop"), "timings": {"prompt_n": 4, "predicted_n": 19}}])
+        procedure = Procedure.parse("inputs: x\nt1 = x + 1\nt2 = t1 * 2")
+        for model in (backend, CircuitBreaker(backend)):
+            result = Guard(model, repair=0, **given).run(procedure, {"x": 1})
+            assert (result.status, result.attempts[0].deviations[0].kind) == ("abstained", "wrong_value")
+            assert result.usage.output_tokens == (19 if given else 9)
+            assert double.body.get("timings_per_token", False) is not bool(given)
 
     def test_timeout(self, local: Callable[..., tuple[LocalBackend, LlamaDouble]]) -> None:
         """A time-out stops the model at its next token."""
