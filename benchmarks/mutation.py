@@ -69,6 +69,13 @@ TESTS = {
         "ladder_cost",
         "ladder_helpers",
     ],
+    "engine/control/unfolding": ["control_flow", "branching_procedures", "operations", "program_values"],
+    "engine/control/lowering": ["control_flow", "branching_procedures", "operations", "program_values"],
+    "engine/control/scopes": ["control_flow", "branching_procedures", "operations", "program_values"],
+    "procedure/static_checks": ["procedure", "notation", "performers", "currencies"],
+    "language/term_types": ["terms", "currencies", "notation", "program_values"],
+    "language/term_evaluation": ["terms", "structured_types", "program_values", "control_flow"],
+    "language/lookup_tables": ["terms", "program_values", "notation", "control_flow"],
     "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }
 """The test files of each module; every module of the package may be named, those not listed have

@@ -204,6 +204,16 @@ def operands_in(tree: Expression) -> Iterator[Operand]:
             stack.extend(reversed(parts_of(node)))
 
 
+def texts_in(tree: Expression) -> Iterator[str]:
+    """Yield the texts that stand in an expression, also inside operands."""
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, LiteralTerm) and isinstance(node.value, str):
+            yield node.value
+        stack.extend(inner(node) if isinstance(node, Operand) else parts_of(node))
+
+
 def variables_in(tree: Expression) -> tuple[str, ...]:
     """The variables that an expression reads, also inside operands, each once; a table counts as one."""
     found: dict[str, None] = {}

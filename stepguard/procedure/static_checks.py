@@ -6,23 +6,27 @@ Every variable that is read has a value on every way there, is of a type that ca
 
 from __future__ import annotations
 
+import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import Final
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.lookup_tables import Table
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import variables_in
+from stepguard.language.terms import texts_in, variables_in
 from stepguard.language.type_relations import fits, joined
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
 from stepguard.procedure.steps import Step
+
+_BRACED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)[^{}]*\}")
 
 
 @dataclass
@@ -133,6 +137,14 @@ class _Checker:
     ) -> ValueType:
         """The type of an expression whose variables all have values; `scaled` as for `type_of`."""
         self.reads(variables_in(tree), state, what, statement)
+        for text in texts_in(tree):
+            braced = _BRACED.search(text)
+            if braced is not None and braced[1] in state.types:
+                raise self.error(
+                    f"{what}: {braced[0]!r} in {shorten(text, 40)!r} would stand there as it is, since braces are "
+                    "filled in for a person who is asked and nowhere else: let a function write the text",
+                    statement,
+                )
         try:
             return type_of(tree, state.known, self.tables, scaled=scaled)
         except ProcedureError as error:

@@ -75,6 +75,10 @@ REFUSED: list[tuple[str, int, str]] = [
     ("inputs: x\nt = 1\nif x > 3:\n  t = 2", 4, "choose its value in one step (`t = a if c else b`)"),
     ("inputs: xs: list of number\nt = 0\nfor each x in xs:\n  t = t + x", 4, "`sum of` what a loop sets"),
     ("inputs: a: date, b: date\ndays: integer = a - b", 2, "declare `days: duration`, or divide it by `1 days`"),
+    ('inputs: a: text\nt: text = by code "Dear {a}"', 2, "'{a}' in 'Dear {a}' would stand there as it is"),
+    ('inputs: a: text\nt: text = tool mail(text="Dear { a }")', 2, "let a function write the text"),
+    ('inputs: a: text\nt: text = "Dear {a}" if a != "x" else "y"', 2, "braces are filled in for a person"),
+    ('inputs: a: text\nt = 1\nanswer: {t, words: "Dear {a}"}', 3, "let a function write the text"),
     ("inputs: born: date\nyear: integer = born.year + 1", 2, "compare dates, such as `born + 18 years <= today`"),
 ]
 
