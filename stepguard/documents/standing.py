@@ -183,7 +183,7 @@ class Statements:
             return ""
         if new is not None and not _stems(question).isdisjoint(_stems(new["said"])):
             return ""
-        shared = _stems(question) & _stems(said)
+        shared = _stems(question) & (_stems(words.SUBJECT.sub("", said)) or _stems(said))
         negative ^= words.NEGATED.search(said) is not None
         denied = any(_negates(question, stem, words.NEGATION) for stem in shared)
         return "" if shared and denied is negative else said
@@ -197,7 +197,7 @@ class Statements:
             if found["case"] or (found["if"] and _SENTENCE_ENDS.match(self._text, end)):
                 return cell[found.start() :]
         inside = words.CONDITION_INSIDE.search(cell)
-        return "" if inside is None else inside["said"]
+        return "" if inside is None else inside["said"] or inside["label"]
 
     def _note(self, end: int) -> str:
         """The footnote of an amount, where it says that the amount is not so; else empty."""

@@ -12,7 +12,8 @@ MONEY: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 """The mark of a currency in front of a number, where there is one."""
 _WORD: Final = r"[^\W\d_]+"
 _VOID: Final = (
-    r"wrong|incorrect|false|invalid|not (?:right|correct|true|valid|due|payable|applicable|final|charged"
+    r"wrong|incorrect|false|invalid|not (?:be(?:en)? )?(?:right|correct|true|valid|due|payable|applicable|final|charged"
+    r"|executed|processed|accepted|approved|confirmed|completed"
     r"|applied|agreed)"
     r"|no longer (?:valid|due|applicable)|void(?:ed)?|cancell?ed|annulled|superseded|obsolete|outdated"
     r"|withdrawn|waived|abolished|revoked|repealed|declined|failed|postponed|discontinued|disallowed|crossed out"
@@ -29,7 +30,8 @@ _OLD: Final = (
 _GUESS: Final = (
     r"estimated?|approximate|provisional|preliminary|tentative|unverified|unconfirmed|proposed|expected|forecast"
     r"|projected|planned|budgeted"
-    r"|prognose|guess|to be (?:verified|checked|confirmed|agreed|determined)|(?:gesch\u00e4tzt|vorl\u00e4ufig"
+    r"|prognose|guess|estimation|sch\u00e4tzung|stima|estimaci\u00f3n|to be (?:verified|checked|confirmed|agreed"
+    r"|determined)|(?:gesch\u00e4tzt|vorl\u00e4ufig"
     r"|voraussichtlich)\w*|estim\u00e9e?s?|provisoire|estimad[oa]|stimat[oa]|previst[oa]"
 )
 _EXAMPLE: Final = (
@@ -59,7 +61,7 @@ _CHANGED: Final = (
     r"|pass|augment|baiss|r\u00e9dui|sub[ei]|baja|scende|aument)\w*"
 )
 CALLED_BEHIND: Final = lazy_pattern(
-    r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014]+ )"
+    r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|could|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014]+ )"
     rf"(?:now |since |already |only )?(?:(?!(?:not|never|no|un|if)\b){_WORD} )?(?:{CALLED}|{_OLD})\b"
     rf"(?! (?!(?:by|on|since|as|due|see)\b)[a-z0-9]|: ?{MONEY}[0-9])"
     rf"| [(\[](?:[^()\[\]\n]{{0,30}}, ?)?(?:{CALLED}|{_OLD})(?: {_NAMED})?[)\]]"
@@ -88,7 +90,7 @@ REPLACED: Final = lazy_pattern(
     rf"\s?(?:->|=>|[\u2192\u21d2])\s?{MONEY}[0-9][0-9.,]*(?:\s?(?:{SIGN}|{CODE}\b))?", re.IGNORECASE
 )
 CALLED_BEFORE: Final = lazy_pattern(
-    r"(?:(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|used to be|vs\.?|compared (?:to|with)"
+    r"(?:(?:(?:\A|[(,;\u2013\u2014-]\s?)(?:was|were|war)|used to \w+|vs\.?|compared (?:to|with)"
     r"|(?:change|replac(?:e[sd]?|ing)|supersed(?:e[sd]?|ing))(?![:,])"
     r"|(?:formerly|previously|originally|until now|bisher|fr\u00fcher|ehemals|vormals|zuvor|urspr\u00fcnglich"
     r"|auparavant|anciennement|autrefois|initialement|antes|such as|usually|normally|w(?:as|ere) still)"
@@ -108,7 +110,7 @@ CALLED_BEFORE: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
-_UNBROKEN: Final = r"(?:(?!\b(?:and|but|because|since|so|as|if|although)\b)[^.,;:!?(\n])*"
+_UNBROKEN: Final = r"(?:(?!\b(?:and|but|because|since|so|as|if|although)\b)[^.,;:!?()\n])*"
 _LEAVING: Final = "(?:need|know|realise|forget|overlook|miss|mind|ignore|include|contain|cover|exceed|hesitate|worry)"
 GOVERNED: Final = lazy_pattern(
     r"\b(?:(?:(?:never|nobody|no one|nothing|in no event|niemals|jamais|nunca)\b"
@@ -119,7 +121,8 @@ GOVERNED: Final = lazy_pattern(
     r"|not to (?!exceed|mention|forget)"
     rf"|(?:waiv|cancell?|withdr[ae]w|abolish|revok|delet|remov|refus|reject|declin)(?:e[sd]?|s|n|ing)? "
     rf"(?:the|your|our|this|that|to)\b"
-    r"|(?:refuse|reject|decline)[sd]?(?:ed)? an?\b|w(?:as|ere) to be\b|heard\b|rumou?rs?\b|some say\b|call it\b"
+    r"|(?:refuse|reject|decline)[sd]?(?:ed)? an?\b|w(?:as|ere) (?:to be|going to)\b|heard\b|rumou?rs?\b|some say\b"
+    r"|call it\b"
     r"|consider an?\b"
     r"|my (?:understanding|guess|impression) is\b|(?:fairly|pretty|quite|almost) sure\b"
     r"|(?:would|could|might|w\u00fcrden?|k\u00f6nnten?|d\u00fcrften?|w\u00e4ren?)\b"
@@ -176,7 +179,8 @@ CONDITION_BEFORE: Final = lazy_pattern(  # where a clause begins: behind another
 CONDITION_ENDS: Final = lazy_pattern(r"[,:)](?! ?[0-9])|\bthen\b", re.IGNORECASE)
 CONDITION_INSIDE: Final = lazy_pattern(  # the fee if you pay late is 90: there is no other verb in front
     r"\A(?:(?!\b(?:is|are|was|were|ships?|will|can|may|must|has|have)\b)[^,;:.0-9])*?"
-    rf"(?<!\w)(?P<said>{CONDITION}[^,;:]*)\b(?:is|are|will be|shall be|costs?)\s(?:only )?{MONEY}\Z",
+    rf"(?<!\w)(?P<said>{CONDITION}[^,;:]*)\b(?:is|are|will be|shall be|costs?)\s(?:only )?{MONEY}\Z"
+    rf"|(?<!\w)(?P<label>{CONDITION}[^;:]*): ?{MONEY}\Z",
     re.IGNORECASE,
 )
 CONDITION_BEHIND: Final = lazy_pattern(
@@ -202,6 +206,12 @@ OTHERWISE_BEHIND: Final = lazy_pattern(rf",? \(?{_ELSE}(?=\W{{0,3}}(?:[.;,)\n]|\
 CONDITIONS: Final = lazy_pattern(rf"(?<!\w){CONDITION}[^,.;\n]*", re.IGNORECASE)
 NEGATION: Final = r"(?:\b(?:not|no|non|never|without|unless|nicht|kein\w*|ohne|sans|pas|sin)|n['\u2019]t)\b"
 EXCLUDED: Final = r"(?:\b(?:(?:are|is) not|non|without|ohne|sans|sin)|(?:are|is)n['\u2019]t)\b"
+SUBJECT: Final = lazy_pattern(
+    r"\b(?:if|should|when|where|wenn|falls|sofern|s[ie]) (?:the|your|this|de[rnm]|die|das|l[ea]|el"
+    r"|il) \w+(?= \w)",
+    re.IGNORECASE,
+)
+"""What a condition is about: naming that names no condition."""
 NEGATED: Final = lazy_pattern(NEGATION, re.IGNORECASE)
 REFERENCE: Final = lazy_pattern(
     r"\b(?:(?:no|nr|num|ref|art|sec|p|pp|tel|fax|zip|id)\b\.?|n[\u00b0\u00ba]|\u00a7+|number|nummer|num[\u00e9e]ro"
@@ -212,7 +222,7 @@ REFERENCE: Final = lazy_pattern(
 )
 """In front of a whole number, what makes it a reference, and no amount of money."""
 STAMPED: Final = (
-    "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED"
+    "VOID|CANCELL?ED|SPECIMEN|INVALID|NOT VALID|DRAFT|SAMPLE|REVERSED|EXPIRED|WITHDRAWN"
     "|TRAINING MODE|UNG\u00dcLTIG|STORNIERT|ENTWURF|MUSTER|ANNUL\u00c9E?|ANULAD[OA]|ANNULLAT[OA]"
 )
 _PAPER: Final = (

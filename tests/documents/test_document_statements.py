@@ -194,6 +194,8 @@ UNSTATED = (
     *("Nothing obliges us to pay {}.", "We waived the {}.", "Please remove the {} for tea."),
     "It was decided not to raise it to {}.",
     *("short of {}", "The fee of {} has been abolished.", "Payment {}: failed", "The fee of {} was sent by mistake."),
+    *("We were going to charge {}.", "It used to cost {}.", "The transfer of {} could not be executed."),
+    *("2% discount if paid by Friday: {}", "Total : {} (estimation)", "QUOTE - EXPIRED\nTotal {}"),
     # taken back
     *("{}, I mean 70 EUR", "{} - no, 70 EUR", "{}. This figure is wrong.", "{} (Correction: 70 EUR)"),
     *("{}, make that 70 EUR", "{}, or maybe 70 EUR", "Either {} or 70 EUR", "Change {} to 70 EUR."),
@@ -286,6 +288,8 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
         *((f"{label}: 80 EUR\nNew rent: 90 EUR", question, held) for label, question, held in (
             ("Old rent", "the rent", False), ("Previous rent", "the rent", False), ("Alte Miete", "the rent", False),
             ("Precio anterior", "the price", False), ("Previous rent", "the previous rent", True))),
+        *(("Should the goods arrive damaged, you receive 80 EUR.", question, held) for question, held in (
+            ("the price of the goods", False), ("what you receive for damaged goods", True))),
         *((document, question, held) for document in (  # what the question excludes
             "With breakfast: 80 EUR", "Only with breakfast: 80 EUR", "80 EUR (breakfast only)") for question, held in (
                 ("the price with breakfast", True), ("the price without breakfast", False))),
