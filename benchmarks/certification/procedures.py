@@ -61,10 +61,13 @@ _BEGIN: Final = ("Work out the {0}", "Compute the {0}", "The {0}", "Calculate th
 _RIGHT: Final[Mapping[str, tuple[str, ...]]] = {
     "a verb": (*_BEGIN, "Determine the {0}", "Now work out the {0}", "Then compute the {0}", "Next, find the {0}"),
     "a noun": ("{0}", "The {0}", "New {0}", "The final {0}", "Resulting {0}", "The {0} of the order"),
-    "a change": ("Take {0} from the {1}", "Add the {1}", "Multiply by the {1}", "Apply the {1}", "Combine {0} and {1}"),
+    "a change": ("Take {0} from the {1}", "{2} the {1}", "Now {2} the {1}", "Apply the {1}", "Combine {0} and {1}"),
     "a sentence": ("Work out the {0}.", "What is the {0}", "This is the {0}", "To get the {0}, use the {1}"),
     "an end": ("Work out the {0} in euros", "Compute the {0} with the {1}", "Find the {0} after the {1}"),
 }
+
+
+_VERBS: Final = {"+": "add", "-": "subtract", "*": "multiply by", "/": "divide"}
 
 
 def _in_front(words: str, name: str, formula: str, chance: random.Random) -> str:
@@ -135,9 +138,9 @@ def _right(seed: int, each: int) -> dict[str, Any]:
         chance, tally = random.Random(f"{seed}:{kind}"), Tally()
         for number in range(each):
             name, formula = chance.choice(_FORMULAS)
-            first, _, second = formula.split()
+            first, sign, second = formula.split()
             operand = second if second.isalpha() else first
-            words = _sentence(descriptions[number % len(descriptions)].format(name, operand))
+            words = _sentence(descriptions[number % len(descriptions)].format(name, operand, _VERBS[sign]))
             text = f"{chance.choice(['', '1. ', 'Step 1: '])}{words}: {name} = {formula}"
             tally.add(not (_imported(text) and _accepted_as_field(words, name, formula, number)), text)
         kinds[kind] = tally.to_dict()

@@ -108,7 +108,7 @@ def find_answers(
         stated = reader.read(match.start(), match.start(group), match.end(group))
         if stated is not None and stated.value is None:
             line = body.rfind("\n", 0, match.start()) + 1
-            if group == "next" or not _LABEL.match(body, line):
+            if group == "next" or not (_LABEL.match(body, line) or _NUMBER.match(stated.text)):
                 continue  # words about an answer
         answers.append(stated)
     outermost: list[Stated] = []

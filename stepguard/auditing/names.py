@@ -14,6 +14,8 @@ from stepguard.language.typeset import as_expression
 from stepguard.language.understanding import Understanding
 from stepguard.procedure.steps import Step
 
+_JUXTAPOSED: Final = re.compile(r"(?<=[0-9])\)\s?\((?=[-$0-9])")
+"""Two bracketed numbers side by side, which working multiplies: ``(19)(3)``."""
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _MAX_LABEL: Final = 100
 _ASIDE: Final = re.compile(
@@ -143,7 +145,8 @@ class Names:
         """A side in the names of the procedure, None where it is no expression."""
         if not side:
             return None
-        renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], as_expression(side))
+        side = _JUXTAPOSED.sub(") * (", as_expression(side))
+        renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], side)
         try:
             parse_expression(renamed)
         except ExpressionError:

@@ -274,6 +274,11 @@ class _Reader:
         )
         if (unit.isalpha() and len(unit) > 1) or unit == "%" or unit in SIGNS:
             results = [f"{result} {unit}" if _PLAIN_NUMBER.fullmatch(result) else result for result in results]
+        for key, said in item.pairs:
+            known = key.lower() in (*_NAME_KEYS, *_VALUE_KEYS, *_WORK_KEYS, *_UNIT_KEYS)
+            if not known and self.names.understanding.takes_back(key[:80], _value_text(said)):
+                shown = shorten(f"{key}: {_value_text(said)}", 60)
+                return Entry(name, True, 0, 0, unread=shown, doubt=True, strange=f"{shown!r} stands beside it")
         step = self.names.steps.get(name)
         kind = NUMBER if step is None else step.type
         values = {read_bare(kind, self._read(name, result).value or "") for result in results}

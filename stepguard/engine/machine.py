@@ -135,8 +135,8 @@ class Engine:
             judge,
             landing,
             ending,
-            words=procedure.words,
-            answer=procedure.answer,
+            # Those of a lazy procedure are never all made.
+            words=(*procedure.words, *(procedure.names if procedure.look_back is None else ())),
         )
         self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
         launcher.fill(now)

@@ -38,7 +38,6 @@ class Receiver:
 
     Args:
         words: the words of the procedure that are understood around a reply, beside those of the steps asked.
-        answer: the name of what the procedure comes to.
     """
 
     def __init__(
@@ -55,11 +54,9 @@ class Receiver:
         ending: RunEnding,
         *,
         words: tuple[str, ...],
-        answer: str,
     ) -> None:
         self._reply_format = reply_format
         self._words = words
-        self._answer = answer
         self._schedule = schedule
         self._spending = spending
         self._history = history
@@ -117,12 +114,7 @@ class Receiver:
         assert flight.request is not None
         try:
             reading = read_reply(
-                reply.completion,
-                flight.questions,
-                self._reply_format,
-                flight.request.values,
-                words=self._words,
-                answer=self._answer,
+                reply.completion, flight.questions, self._reply_format, flight.request.values, words=self._words
             )
         except BackendError as error:
             self._unusable(asking, reply, error, now)

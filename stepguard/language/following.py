@@ -56,6 +56,12 @@ _DENIED: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """A number that is denied, or of which something is said."""
+_OF_BOTH: Final = lazy_pattern(
+    r"\b(?:sum|product|difference|quotient) (?:of|between) [0-9][0-9.,]* (?:and|by) [0-9][0-9.,]*"
+    r"|\b(?:times|plus|minus) [0-9][0-9.,]*(?= is)",
+    re.IGNORECASE,
+)
+"""The last operand of a sum in words, of which nothing is said: ``the sum of 12 and 7 is 19``."""
 _PAST: Final = lazy_pattern(
     r"\b(?:was|were|been)(?: then| first| next| now)? (?=(?:us|multipli|add|subtract|divid|comput|calculat|round|appli"
     r"|complet|follow|perform|execut|carri|deduct|deriv|obtain|evaluat|doubl|halv|tripl)ed\b"
@@ -85,6 +91,14 @@ _EQUATION: Final = lazy_pattern(
     r"[^=\n]{0,200}(?:\n[^\S\n]*)?=[^=]",
     re.IGNORECASE,
 )
+_GOES_ON: Final = lazy_pattern(
+    r"\b(?:add|subtract|deduct|take|multipl(?:y|ie)|divid)(?:e?s|e?d|ing)?(?: (?:it|that|this))?(?: by)? "
+    r"[$\u20ac\u00a3]?[0-9][0-9.,]*(?: more)?(?: off)?,? (?:(?:and|to|then|which)(?: then)?"
+    r" (?:gets?|got|has|have|makes?|made|gives?|gave|obtains?|reach(?:es)?|ends?|is)|giving|making)\b[^0-9]{0,40}"
+    r"(?P<to>[0-9][0-9.,]*)",
+    re.IGNORECASE,
+)
+"""An operation with one operand and its result: ``She adds 1 and gets 53``."""
 _NUMBER: Final = lazy_pattern(
     r"(?<!\w)[0-9]|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half|twice|dozen)\b",
     re.IGNORECASE,
@@ -226,7 +240,8 @@ class _Following:
                 continue
             if _ROW.match(sentence):
                 continue
-            if self._corrects(sentence):
+            on = None if followed else _GOES_ON.search(sentence)  # else it leads to the next claim
+            if self._corrects(sentence) or (on is not None and on["to"].rstrip(".,") not in self._numbers):
                 return sentence.strip()
             if not self._unread(_CHECKED.sub(" ", sentence)):
                 continue
@@ -248,7 +263,8 @@ class _Following:
 
     def _corrects(self, sentence: str) -> bool:
         """Whether a sentence gives another number for the claim, or denies its own."""
-        denied = (number.strip("-+$(.,") for found in _DENIED.findall(sentence) for number in found)
+        said = _OF_BOTH.sub(" ", sentence)
+        denied = (number.strip("-+$(.,") for found in _DENIED.findall(said) for number in found)
         if any(number in self._numbers for number in denied):
             return True
         if (equation := _EQUATION.search(sentence)) is not None:

@@ -109,7 +109,7 @@ _EXCLUDED: Final = _set(
 """Quantities and actions of procedures that say something else of a claim."""
 OPERATIONS: Final = _set(
     "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
-    "evaluate work deduct adding subtracting multiplying dividing doubling"
+    "evaluate work deduct adding subtracting multiplying dividing doubling tripling"
 )
 CHANGING: Final = _set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice thrice double "

@@ -30,7 +30,7 @@ from stepguard.language.lexicon import (
     is_nothing,
     is_understood,
 )
-from stepguard.language.retraction import doubted_before
+from stepguard.language.retraction import doubted_before, find_retractions
 from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
 _REFUSED: Final = lazy_pattern(
@@ -43,7 +43,8 @@ _IDIOMS: Final = lazy_pattern(
     r"\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only|markdown|text|prose)\b"
     r"|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?|\bas in the example\b"
     r"|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see|see|gave me)"
-    r"(?: for| me)?\b|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b"
+    r"(?: for| me)?\b|\b(?:you )?end(?:s|ed|ing)? up with\b|\bleav(?:es?|ing) (?:us|you|them|him|her) with\b"
+    r"|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b"
     r"|\byour (?:instructions|request|format|procedure|inputs|details)\b|\bbreak(?:ing)? (?:\w+ ){1,2}down\b"
     r"|\bno (?:further |more |other |unit )?(?:step|rounding|conversion|adjustment|remainder)s?\b"
     r"(?: (?:was |were |is |are )?(?:needed|necessary|required|applied|left))?"
@@ -92,7 +93,7 @@ _TURNING: Final = lazy_pattern(
 """Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 SIGN: Final = lazy_pattern(
-    r"!=|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
+    r"!=|[-+*]=(?!=)|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
     r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
     r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
     r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
@@ -235,6 +236,18 @@ class Understanding:
         if LABELS.isdisjoint(words):
             return bool(self.unread(cell, REMARKS, behind=True))
         return self.denies(cell)
+
+    @staticmethod
+    def takes_back(key: str, said: str) -> bool:
+        """Whether what stands under a key beside a value denies, doubts or corrects it, whatever else it says."""
+        words = _words(key.replace("_", " "))
+        if not FAULTS.isdisjoint(words):
+            return not is_nothing(said)
+        if not PRAISE.isdisjoint(words):
+            return said.strip().lower() in ("false", "no", "0")
+        said = "" if is_nothing(said) else said
+        doubted = any(doubted_before(part.strip(" .!")) for part in SENTENCE_END.split(said))
+        return doubted or (said != "" and any(find_retractions(f"{key}: {said}")))
 
     @staticmethod
     def denies(words: str) -> bool:

@@ -69,7 +69,6 @@ def read_reply(
     values: Mapping[str, Value] = _NO_VALUES,
     *,
     words: Sequence[str] = (),
-    answer: str | None = None,
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -86,8 +85,7 @@ def read_reply(
     from the content is never read as the answer.
 
     The values that the steps read, as far as they are known, tell how long an entry may be that was cut off. Around an
-    answer, the words of the steps and further `words` of the procedure are understood. Where its `answer` is asked, an
-    entry for the final answer has to agree with it.
+    answer, the words of the steps and further `words` of the procedure are understood.
 
     Raises:
         BackendError: the server left a tool call in the content.
@@ -101,7 +99,6 @@ def read_reply(
         {step.id: step.type for step in steps},
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
         values,
-        answer,
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):

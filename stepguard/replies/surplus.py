@@ -31,6 +31,7 @@ from stepguard.language.lexicon import (
 from stepguard.language.mentioned import Mentions
 from stepguard.language.neighbours import amount_stands_alone
 from stepguard.language.retraction import find_retractions, retractions_in, without_zeros
+from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding
 from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import without_unseen
@@ -41,15 +42,19 @@ ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", 
 _NO_NAME: Final = lazy_pattern(r"[\W_]+")
 _BETWEEN: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
 _SENTENCE: Final = lazy_pattern(r"[^\W\d_]{2}\W+[^\W\d_]{2}")
-_NAME: Final = lazy_pattern(r"\b(?:[A-Za-z_]*[0-9]\w*|[A-Za-z])\b")
+_NAME: Final = lazy_pattern(r"(?<![A-Za-z0-9_])(?:[A-Za-z_]*[0-9][A-Za-z0-9_]*|[A-Za-z])(?![A-Za-z0-9_])")
 _NUMBER: Final = lazy_pattern(r"\s*[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?\s*")
-_UNIT: Final = lazy_pattern(r"[^\W\d_]*[^\W\d_s]s|people|children|%", re.IGNORECASE)
+_UNIT: Final = lazy_pattern(r"[^\W\d_]*[^\W\d_s]s|people|children", re.IGNORECASE)
 _NOT_A_UNIT: Final = lazy_pattern(r"[()\[\],;:]|\A\W*[0-9]")
+_MEASURED: Final = frozenset(
+    ("confidence", "probability", "score", "tokens", "ms", "id", "version", "index", "retries")
+)
+"""What models say of their answers in numbers."""
 _TRUTHS: Final = frozenset(("true", "false", "yes", "no"))
 _DENYING: Final = frozenset(("false", "no", "0"))
 _MOST: Final = 5_000  # each is read for itself
 _DEEPEST: Final = 20
-_MEANING: Final = RIGHTING | CHANGING | CONDITIONS
+_MEANING: Final = RIGHTING | CHANGING | CONDITIONS | PRAISE | REMARKS
 _POINTING: Final = POINTING_BACK - frozenset(("step", "steps", "line"))
 """Words of a key that make a number below it one for what was asked; the last where it names no further step."""
 
@@ -63,7 +68,6 @@ class Surplus:
         types: their types.
         understanding: what is understood around an answer.
         mentions: the numbers of the answer, and those that its steps read.
-        answer: the name of what the procedure comes to, where that is asked for.
         spellings: the names of `given`, by what all spellings of them have in common.
     """
 
@@ -71,7 +75,6 @@ class Surplus:
     types: Mapping[str, ValueType]
     understanding: Understanding
     mentions: Mentions
-    answer: str | None
     spellings: Mapping[str, str]
 
     def otherwise(self, entries: Mapping[str, object]) -> str | None:
@@ -94,10 +97,9 @@ class Surplus:
             return None
         names = self.spellings.keys() & {folded(name[0]) for name in _NAME.finditer(text)}
         meant = next((self.spellings[key] for key in map(folded, path) if key in self.spellings), None)
-        if meant is None and folded(path[-1]) in ANSWER_KEYS and not (_SENTENCE.search(text) or _is_truth(text)):
-            if self.answer is None and not names:
-                return None
-            meant = self.answer
+        final = meant is None and not names and folded(path[-1]) in ANSWER_KEYS
+        if final and not (_SENTENCE.search(text) or _is_truth(text)):
+            return None  # of the whole procedure, and too early
         if meant is not None:
             if self._same(meant, text):
                 return None
@@ -108,9 +110,10 @@ class Surplus:
             return said
         further = meant is None and self._is_further(label)
         if _NUMBER.fullmatch(text):
-            own = meant is None and any(self._same(name, text) for name in self.given)
-            return None if own or (meant is None and self._is_harmless(label, words, further=further)) else said
-        if not further and self.mentions.contradicted(text):
+            harmless = meant is None and self._is_harmless(label, words, text, further=further)
+            return None if harmless else said
+        renamed = meant is not None and folded(text) in self.spellings
+        if renamed or (not further and self.mentions.contradicted(text)) or any(struck_spans(text)):
             return said
         if _SENTENCE.search(text):
             claims, mentions = " ".join(self.given.values()), None if further else self.mentions
@@ -136,11 +139,15 @@ class Surplus:
         """Whether a label names a step that was not asked."""
         return any(folded(name[0]) not in self.spellings for name in _NAME.finditer(label))
 
-    def _is_harmless(self, label: str, words: frozenset[str], *, further: bool) -> bool:
-        """Whether a number below a label is none for what was asked."""
+    def _is_harmless(self, label: str, words: frozenset[str], text: str, *, further: bool) -> bool:
+        """Whether a number below a label is the answer again, one of a further step, or none of what was asked."""
+        plain = _NAME.sub(" ", label)
+        if any(self._same(name, text) for name in self.given):
+            return amount_stands_alone(f"1 {plain.strip().lower()}", 0, 1)
         about = not self.spellings.keys().isdisjoint(words)
         pointing = _MEANING if further else _MEANING | _POINTING
-        return not about and pointing.isdisjoint(words) and not self.understanding.denies(label)
+        known = further or not self.understanding.unread(plain, _MEASURED)
+        return known and not about and pointing.isdisjoint(words)
 
     def _is_unit(self, text: str) -> bool:
         """Whether a text is a unit in which the values may be, and scales none of them."""
@@ -150,6 +157,10 @@ class Surplus:
         scales = not CHANGING.isdisjoint(text.casefold().split())
         if scales or _NOT_A_UNIT.search(text) or not amount_stands_alone(written.lower(), 0, 1):
             return False
+        if len(text.split()) > 1 and not text.startswith("US "):
+            return False
+        if text in ("%", "percent"):
+            return all(each.kind == "percent" for each in self.types.values())
         units = [each.unit for each in find_numbers(written) if each.unit is not None]
         currencies = {each.currency for each in self.types.values() if each.currency is not None}
         if units or currencies:

@@ -54,13 +54,11 @@ class WantedObject:
         types: the type of each step, by its name.
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
-        answer: the name of what the procedure comes to.
     """
 
     types: Mapping[str, ValueType]
     understood: Callable[[], Understanding]
     read: Mapping[str, Value]
-    answer: str | None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -262,12 +260,7 @@ def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObje
     given = {name: show_value(value) for name, value in wanted.read.items()}
     given |= {key: str(each.get("value", each) if isinstance(each, dict) else each) for key, each in asked.items()}
     surplus = Surplus(
-        given,
-        wanted.types,
-        wanted.understood(),
-        _mentions(answer, wanted),
-        wanted.answer if wanted.answer in asked else None,
-        {folded(name): name for name in given},
+        given, wanted.types, wanted.understood(), _mentions(answer, wanted), {folded(name): name for name in given}
     )
     said = surplus.otherwise({key: entry for key, entry in answer.items() if key not in asked})
     if said is not None:

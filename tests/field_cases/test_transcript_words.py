@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from itertools import product
 
 import pytest
@@ -286,6 +287,7 @@ def test_words_within_a_claim_and_numbers_beside_it_are_understood_or_refuse_it(
             "Check: 47 + 5 = 59",
             "It is for 9 people.",
         ),
+        *("She adds 7 and gets 59.", "Next subtract 5, giving 47.", "Then multiply it by 2 to get 104."),
         *("The final answer is fifty-nine.", "Add 1 to it.", "Multiply it by 100 for cents.", "This is for x = 8."),
     ],
 )
@@ -293,7 +295,12 @@ def test_another_number_behind_the_last_answer_takes_it_back(behind: str) -> Non
     """A03: only numbers that stand in front of it, and counts of steps, are understood there."""
     found = steps(f"{RIGHT}Answer: 52\n{behind}")
     assert found.answer is None or found.answer.value is None
-    for usual in ("Check: 47 + 5 = 52", "All 3 steps are done.", "The final answer is fifty-two."):
+    for usual in (
+        "Check: 47 + 5 = 52",
+        "She adds 47 and 5 and gets 52.",
+        "All 3 steps are done.",
+        "The final answer is fifty-two.",
+    ):
         assert steps(f"{RIGHT}Answer: 52\n{usual}").ok
 
 
@@ -316,7 +323,19 @@ def test_prose_in_front_of_a_box_or_a_numbered_step_is_understood_or_named(front
     assert numbered.steps[0].verdict != "right"
 
 
-@all_rows("front", ["Thus we get", "So she has", "The farmer sells", "In total, the shop pays", "Your total", "Quindi"])
+@all_rows(
+    "front",
+    [
+        "Thus we get",
+        "You end up with",
+        "This leaves us with",
+        "So she has",
+        "The farmer sells",
+        "In total, the shop pays",
+        "Your total",
+        "Quindi",
+    ],
+)
 def test_prose_of_the_writers_own_leaves_a_box_and_a_numbered_step(front: str) -> None:
     """A02, the other side: actors, owners and words of conclusion."""
     assert steps(f"{RIGHT}{front} $\\boxed{{52}}$.").answer_right
@@ -351,3 +370,30 @@ def test_what_rests_on_a_value_that_cannot_be_read_is_not_blamed(unread: str) ->
     assert [each.verdict for each in found.steps] == ["right", "not_judged", "not_judged"]
     assert "rests on t2" in found.steps[2].reason
     assert steps(f"t1 = 42\n{unread}\nt3 = 47 + 5 = 53\nAnswer: 53").steps[2].verdict == "wrong"
+
+
+@all_rows("beside", [
+    *(("note", words) for words in ("This is wrong.", "not sure", "Multiply x and y. It should be 41.")),
+    *(("error", said) for said in ("wrong operand", True)), ("status", "incorrect"), ("correction", "41"), ("edit", 41),
+    ("correct", False),
+])  # fmt: skip
+def test_what_stands_beside_a_value_of_json_may_take_it_back(beside: tuple[str, object]) -> None:
+    """A claim of a list of steps counts where no other key of its object denies, doubts or corrects it."""
+    claims = [("t1", "6 * 7", 42), ("t2", "42 + 5", 47), ("t3", "47 + 5", 52)]
+    rows: list[dict[str, object]] = [{"step": name, "work": work, "value": value} for name, work, value in claims]
+    usual = {"error": None, "correct": True, "note": "Multiply the previous result.", "operation": "multiply"}
+    assert steps(json.dumps([rows[0] | usual, *rows[1:]])).steps[0].verdict == "right"
+    assert steps(json.dumps([rows[0] | dict([beside]), *rows[1:]])).steps[0].verdict == "not_judged"
+
+
+@all_rows("work, verdict", [("(6)(7)", "right"), ("(6) (7)", "right"), ("(6)(8)", "wrong")])
+def test_numbers_in_brackets_side_by_side_are_a_product(work: str, verdict: str) -> None:
+    """A working is judged in the notation of mathematics, too."""
+    assert steps(f"t1 = {work} = 42\nt2 = 42 + 5 = 47\nt3 = 47 + 5 = 52\nAnswer: 52").steps[0].verdict == verdict
+
+
+@all_rows("answer", ["52 Tausend", "52,5", "52 mil", "52 or 53"])
+def test_an_answer_in_a_sentence_that_cannot_be_read_is_not_that_of_its_step(answer: str) -> None:
+    """Another number than the step's may stand there: read strictly or leniently, it is no right answer."""
+    found = steps(f"{RIGHT}The answer is {answer}.")
+    assert (found.answer_right, found.answer_right_lenient) == (False, False)
