@@ -211,7 +211,9 @@ class Step:
             truth = isinstance(tree, TRUTHS)
             if not (kind.kind == "boolean" if truth else kind.numeric):
                 result = "a truth value" if truth else "a number"
-                raise ProcedureError(f"step {id!r}: its expression gives {result}, which is no {kind.kind}", step=id)
+                written = ": texts are joined by a function, not by signs" if kind.kind == "text" else ""
+                reason = f"its expression gives {result}, which is no {kind.kind}{written}"
+                raise ProcedureError(f"step {id!r}: {reason}", step=id)
         if kind.kind == "percent" and (bare := _large_number(tree)) is not None:
             shown, ratio = format_expression(bare), format_value(Number(bare.value, percent=True))
             raise ProcedureError(f"step {id!r} is a percentage, and {shown} is {ratio}: write {shown}%", step=id)

@@ -31,6 +31,10 @@ REFUSED: dict[str, tuple[str, int, str]] = {
         f"row {row}": (f"inputs: c\ntable daily: c -> number\n  DE: 28\n  {row}\nx = daily[c]", 4, "no row of a table")
         for row in ("FR | 44", "| FR | 44 |", "FR = 44", "FR -> 44", "FR, 44", "otherwise 44", "FR 44")
     },
+    **{
+        f"field {field}": (f"record R:\n  name: text\n  {field}\nt = 1", 3, "no field of a record R: write a name")
+        for field in ("phone: text or none", "phone", "phone - text", "optional phone: text")
+    },
     "prose": ("t = x\nTake off the fee.", 2, "neither a formula"),
     "words in front": ("Take off the fee: t = x - 3", 1, '`t = x - 3  "Take off the fee"`'),
     "words behind the sign": ("t: text = Name the country of it", 1, "words stand in quotes"),

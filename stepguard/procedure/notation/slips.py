@@ -195,6 +195,9 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
     if ":" not in _code_of(line) and _block_above(lines, number).startswith("table "):
         row = f"{shorten(line, 60)!r} is no row of a table: write `DE: 28`, `home, excellent: 1.2` or `otherwise: 30`"
         return ProcedureError(row, line=number)
+    if (block := _block_above(lines, number)).startswith("record ") and "=" not in _code_of(line):
+        field = f"{shorten(line, 60)!r} is no field of a {block.rstrip(':')}: write a name and one type, `phone: text`"
+        return ProcedureError(field, line=number)
     return ProcedureError(_sentence(line, error, lines[number - 1]), line=number)
 
 
