@@ -231,7 +231,7 @@ _PAPER: Final = (
 )
 STAMP: Final = lazy_pattern(
     rf"^[^\w\n]*(?:(?i:this|the) \w+ (?i:is) )?(?:(?i:{_PAPER})\W{{1,3}})?(?:{STAMPED})(?: (?i:{_PAPER}))?[^\w\n]*$"
-    rf"|^\W*(?i:status)\W{{1,3}}(?i:{STAMPED}|expired|rejected|withdrawn)\W*$"
+    rf"|^[^\w\n]*(?i:status)[^\w\n]{{1,3}}(?i:{STAMPED}|expired|rejected|withdrawn)[^\w\n]*$"
     rf"|^[^\w\n]*(?i:(?:{STAMPED}|example|storno)[ -]?{_PAPER}|{_PAPER} (?:annul\u00e9e?|storniert))[^\w\n]*$"
     rf"|\b(?i:(?:this|diese[rs]?|cette?) (?:[^\W\d_]+ )?{_PAPER} (?:is|was|has been|ist|wurde|est|a \u00e9t\u00e9)"
     rf" (?:only |nur )?(?:an? |eine? |une? )?(?:{CALLED})\b"
