@@ -149,7 +149,7 @@ SLIPS: dict[str, Slips] = {
 def test_what_is_forecast_is_what_is_spent(name: str, segment: int | None) -> None:
     """Learned on other programs, calls and tokens come out within a fifth, success within 12 points."""
     profile = learned(SLIPS[name], 60, 40, segment=segment)
-    spent = runs(SLIPS[name], range(40), 40, segment=segment, profile=profile)
+    spent = runs(SLIPS[name], range(120), 40, segment=segment, profile=profile)
     told = Guard(SimulatedModel(), segment=segment, profile=profile).forecast(Arithmetic().make(0, 40).procedure)
     calls = sum(each.usage.calls for each in spent) / len(spent)
     output = sum(each.usage.output_tokens for each in spent) / len(spent)
