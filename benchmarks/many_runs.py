@@ -26,7 +26,7 @@ from stepguard import Guard, Procedure
 from stepguard.backends.openai import OpenAIBackend
 
 PROCEDURE = "inputs: net: integer\ngross = net + 19"
-_NET = re.compile(r"net = (\d+)")
+_NET = re.compile(r"gross = (\d+) \+ 19")
 
 
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, server: Server) -> None:
