@@ -13,7 +13,7 @@ Keys are step ids, exactly as they were asked. What is not asked for is recorded
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -68,7 +68,7 @@ def read_reply(
     reply_format: ReplyFormat,
     values: Mapping[str, Value] = _NO_VALUES,
     *,
-    words: Sequence[str] = (),
+    words: Collection[str] = (),
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -85,7 +85,7 @@ def read_reply(
     from the content is never read as the answer.
 
     The values that the steps read, as far as they are known, tell how long an entry may be that was cut off. Around an
-    answer, the words of the steps and further `words` of the procedure are understood.
+    answer, the words of the steps and `words`, the names that the procedure declares, are understood.
 
     Raises:
         BackendError: the server left a tool call in the content.
@@ -99,6 +99,7 @@ def read_reply(
         {step.id: step.type for step in steps},
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
         values,
+        words,
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):

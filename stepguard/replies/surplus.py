@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,6 +36,7 @@ from stepguard.language.understanding import Understanding
 from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import without_unseen
 from stepguard.language.value_types import ValueType
+from stepguard.language.vocabulary import QUANTITIES
 
 ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 
@@ -44,6 +45,8 @@ _BETWEEN: Final = lazy_pattern(r"(?<=[a-z])(?=[A-Z])|[\W_]+")
 _SENTENCE: Final = lazy_pattern(r"[^\W\d_]{2}\W+[^\W\d_]{2}")
 _NAME: Final = lazy_pattern(r"(?<![A-Za-z0-9_])(?:[A-Za-z_]*[0-9][A-Za-z0-9_]*|[A-Za-z])(?![A-Za-z0-9_])")
 _NUMBER: Final = lazy_pattern(r"\s*[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?\s*")
+_WORKING: Final = lazy_pattern(r"[-+*/^%().,0-9\s\u00d7\u00f7\u2212]+=(?P<value>\s*[-+]?[0-9][0-9.,]*\s*)")
+"""Arithmetic on numbers alone, with its result: what a step says of its value where it shows its working."""
 _UNIT: Final = lazy_pattern(r"[^\W\d_]*[^\W\d_s]s|people|children", re.IGNORECASE)
 _NOT_A_UNIT: Final = lazy_pattern(r"[()\[\],;:]|\A\W*[0-9]")
 _MEASURED: Final = frozenset(
@@ -69,6 +72,7 @@ class Surplus:
         understanding: what is understood around an answer.
         mentions: the numbers of the answer, and those that its steps read.
         spellings: the names of `given`, by what all spellings of them have in common.
+        names: the names that the procedure declares.
     """
 
     given: Mapping[str, str]
@@ -76,6 +80,7 @@ class Surplus:
     understanding: Understanding
     mentions: Mentions
     spellings: Mapping[str, str]
+    names: Container[str]
 
     def otherwise(self, entries: Mapping[str, object]) -> str | None:
         """What entries say otherwise than the answer, or what of them is not understood; None where they do no harm."""
@@ -87,6 +92,7 @@ class Surplus:
         return None
 
     def _otherwise(self, path: tuple[str, ...], text: str) -> str | None:
+        working = _WORKING.fullmatch(text)
         label = " ".join(word for key in path for word in _BETWEEN.split(key) if word)
         said = f"{label}: {text}"
         words = frozenset(label.casefold().split())
@@ -104,13 +110,16 @@ class Surplus:
             if self._same(meant, text):
                 return None
             label = meant
+        elif len(path) == 1 and path[0] in self.names and not fault and (working or _NUMBER.fullmatch(text)):
+            return None  # a later step of the procedure, whatever else its name may mean
         if self.mentions.misstated(f"{label} = {text}") or any(find_retractions(said)) or any(retractions_in(label)):
             return said
         if fault or self.understanding.denies(label) or (text == "0" and not words.isdisjoint(PRAISE)):
             return said
         further = meant is None and self._is_further(label)
-        if _NUMBER.fullmatch(text):
-            harmless = meant is None and self._is_harmless(label, words, text, further=further)
+        if _NUMBER.fullmatch(text) or (working is not None and not QUANTITIES.isdisjoint(words)):
+            number = text if working is None else working["value"]
+            harmless = meant is None and self._is_harmless(label, words, number, further=further)
             return None if harmless else said
         renamed = meant is not None and folded(text) in self.spellings
         if renamed or (not further and self.mentions.contradicted(text)) or any(struck_spans(text)):

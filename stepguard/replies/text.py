@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -54,11 +54,13 @@ class WantedObject:
         types: the type of each step, by its name.
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
+        names: the names that the procedure declares, as far as they are known.
     """
 
     types: Mapping[str, ValueType]
     understood: Callable[[], Understanding]
     read: Mapping[str, Value]
+    names: Collection[str] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -259,9 +261,9 @@ def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObje
         return answer
     given = {name: show_value(value) for name, value in wanted.read.items()}
     given |= {key: str(each.get("value", each) if isinstance(each, dict) else each) for key, each in asked.items()}
-    surplus = Surplus(
-        given, wanted.types, wanted.understood(), _mentions(answer, wanted), {folded(name): name for name in given}
-    )
+    spellings = {folded(name): name for name in given}
+    mentions = _mentions(answer, wanted)
+    surplus = Surplus(given, wanted.types, wanted.understood(), mentions, spellings, wanted.names)
     said = surplus.otherwise({key: entry for key, entry in answer.items() if key not in asked})
     if said is not None:
         why = "an entry beside the answer takes it back, or is not understood"

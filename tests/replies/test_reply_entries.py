@@ -8,6 +8,7 @@ import pytest
 from reply_harness import FORMAT, MIXED, PAIR, TRIPLE, TRUTH, WORDS, A, B, C, kinds, read, values
 from tables import all_rows
 
+from stepguard import Guard, Procedure
 from stepguard.backends.base import Completion
 from stepguard.procedure.steps import Step
 from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
@@ -300,8 +301,18 @@ def test_what_is_said_beside_an_answer_is_heeded(entry: dict[str, object]) -> No
     *({"unit": unit} for unit in ("EUR", "euros", "none", "")), {"t1_value": 19}, {"result": 57}, {"confidence": 0.9},
     *({"t3": more} for more in (38, "57 - 19 = 38", {"work": "57 - 19", "value": 38})), {"formula": {"t2": "t1 * 3"}},
     {"explanation": "The sum of 12 and 7 is 19. Tripling that gives 57."}, {"tax": 5}, {"tokens": 45},
+    {"tax": "57 * 0.2 = 11.4"},
     {"explanation": "First add x and y, then triple it."}, {"reasoning": "12 + 7 = 19, and three times that is 57"},
 ])  # fmt: skip
 def test_what_agrees_with_an_answer_or_goes_on_is_surplus(entry: dict[str, object]) -> None:
     """The other side: praise, the absence of faults, the same again and further steps cost nothing."""
     assert values(beside(entry)) == ["19", "57"]
+
+
+def test_entries_of_later_steps_are_surplus_whatever_their_names_mean() -> None:
+    """What a model goes on to is not used, and refuses nothing that was asked."""
+    procedure = Procedure.parse("inputs: x, y\nnet = x + y\nresult = net * 2\ntotal = result - 8\nanswer: total")
+    entries = {"net": "12 + 7 = 19", "result": "19 * 2 = 38", "total": "38 - 8 = 30"}
+    run = Guard(lambda _: json.dumps(entries), segment=1).run(procedure, {"x": 12, "y": 7})
+    assert (run.status, run.usage.calls) == ("verified", 3)
+    assert {slip.kind for attempt in run.attempts for slip in attempt.deviations} <= {"extra_step", "premature_answer"}
