@@ -137,6 +137,7 @@ class Engine:
             ending,
             # Those of a lazy procedure are never all made.
             words=(*procedure.words, *(procedure.names if procedure.look_back is None else ())),
+            answer=procedure.answer,
         )
         self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
         launcher.fill(now)

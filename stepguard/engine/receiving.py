@@ -38,6 +38,7 @@ class Receiver:
 
     Args:
         words: the words of the procedure that are understood around a reply, beside those of the steps asked.
+        answer: the step, or the expression, that is the procedure's answer.
     """
 
     def __init__(
@@ -54,9 +55,10 @@ class Receiver:
         ending: RunEnding,
         *,
         words: tuple[str, ...],
+        answer: str,
     ) -> None:
         self._reply_format = reply_format
-        self._words = words
+        self._words, self._answer = words, answer
         self._schedule = schedule
         self._spending = spending
         self._history = history
@@ -114,7 +116,12 @@ class Receiver:
         assert flight.request is not None
         try:
             reading = read_reply(
-                reply.completion, flight.questions, self._reply_format, flight.request.values, words=self._words
+                reply.completion,
+                flight.questions,
+                self._reply_format,
+                flight.request.values,
+                words=self._words,
+                answer=self._answer,
             )
         except BackendError as error:
             self._unusable(asking, reply, error, now)

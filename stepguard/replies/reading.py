@@ -69,6 +69,7 @@ def read_reply(
     values: Mapping[str, Value] = _NO_VALUES,
     *,
     words: Collection[str] = (),
+    answer: str | None = None,
 ) -> Reading:
     """Read a completion as the answer to `steps`.
 
@@ -85,7 +86,8 @@ def read_reply(
     from the content is never read as the answer.
 
     The values that the steps read, as far as they are known, tell how long an entry may be that was cut off. Around an
-    answer, the words of the steps and `words`, the names that the procedure declares, are understood.
+    answer, the words of the steps and `words`, the names that the procedure declares, are understood. Where the
+    check of the step that is the procedure's `answer` would pass other values, too, a final answer has to be its value.
 
     Raises:
         BackendError: the server left a tool call in the content.
@@ -100,6 +102,7 @@ def read_reply(
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
         values,
         words,
+        next((step.id for step in steps if step.id == answer and step.expression is None), None),
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):

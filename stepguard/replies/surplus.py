@@ -73,6 +73,7 @@ class Surplus:
         mentions: the numbers of the answer, and those that its steps read.
         spellings: the names of `given`, by what all spellings of them have in common.
         names: the names that the procedure declares.
+        answer: the asked step that is the procedure's answer, where its check would pass other values, too.
     """
 
     given: Mapping[str, str]
@@ -81,6 +82,7 @@ class Surplus:
     mentions: Mentions
     spellings: Mapping[str, str]
     names: Container[str]
+    answer: str | None = None
 
     def otherwise(self, entries: Mapping[str, object]) -> str | None:
         """What entries say otherwise than the answer, or what of them is not understood; None where they do no harm."""
@@ -105,7 +107,8 @@ class Surplus:
         meant = next((self.spellings[key] for key in map(folded, path) if key in self.spellings), None)
         final = meant is None and not names and folded(path[-1]) in ANSWER_KEYS
         if final and not (_SENTENCE.search(text) or _is_truth(text)):
-            return None  # of the whole procedure, and too early
+            # Of the whole procedure: too early, or another one than the step says.
+            return None if self.answer is None or self._same(self.answer, text) else said
         if meant is not None:
             if self._same(meant, text):
                 return None

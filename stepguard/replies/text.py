@@ -55,12 +55,14 @@ class WantedObject:
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
         names: the names that the procedure declares, as far as they are known.
+        answer: which step is the procedure's answer, where its check would pass other values, too.
     """
 
     types: Mapping[str, ValueType]
     understood: Callable[[], Understanding]
     read: Mapping[str, Value]
     names: Collection[str] = ()
+    answer: str | None = None
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -263,7 +265,7 @@ def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObje
     given |= {key: str(each.get("value", each) if isinstance(each, dict) else each) for key, each in asked.items()}
     spellings = {folded(name): name for name in given}
     mentions = _mentions(answer, wanted)
-    surplus = Surplus(given, wanted.types, wanted.understood(), mentions, spellings, wanted.names)
+    surplus = Surplus(given, wanted.types, wanted.understood(), mentions, spellings, wanted.names, wanted.answer)
     said = surplus.otherwise({key: entry for key, entry in answer.items() if key not in asked})
     if said is not None:
         why = "an entry beside the answer takes it back, or is not understood"

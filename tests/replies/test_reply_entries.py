@@ -8,8 +8,9 @@ import pytest
 from reply_harness import FORMAT, MIXED, PAIR, TRIPLE, TRUTH, WORDS, A, B, C, kinds, read, values
 from tables import all_rows
 
-from stepguard import Guard, Procedure
+from stepguard import Guard, Input, Procedure
 from stepguard.backends.base import Completion
+from stepguard.checks import Grounded
 from stepguard.procedure.steps import Step
 from stepguard.replies.reading import TOOL_NAME, Reading, read_reply
 
@@ -316,3 +317,13 @@ def test_entries_of_later_steps_are_surplus_whatever_their_names_mean() -> None:
     run = Guard(lambda _: json.dumps(entries), segment=1).run(procedure, {"x": 12, "y": 7})
     assert (run.status, run.usage.calls) == ("verified", 3)
     assert {slip.kind for attempt in run.attempts for slip in attempt.deviations} <= {"extra_step", "premature_answer"}
+
+
+@pytest.mark.parametrize(("final", "status"), [("60", "abstained"), ("57", "checked"), (57, "checked")])
+def test_a_final_answer_agrees_with_the_step_that_is_the_answer(final: object, status: str) -> None:
+    """Where the check would pass both values, the reply holds two claims for one step."""
+    step = Step("total", instruction="Copy the total.", reads=["letter"], type="integer", checks=[Grounded("letter")])
+    entries = {"total": {"work": "Total 57", "value": "57"}, "final_answer": final}
+    procedure = Procedure([step], inputs=[Input("letter", "text")])
+    result = Guard(lambda _: json.dumps(entries), repair=0).run(procedure, {"letter": "Net 60, total 57"})
+    assert result.status == status
