@@ -102,7 +102,8 @@ def read_reply(
         lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
         values,
         words,
-        next((step.id for step in steps if step.id == answer and step.expression is None), None),
+        answer=next((step.id for step in steps if step.id == answer and step.expression is None), None),
+        proved=all(step.expression is not None for step in steps),
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):

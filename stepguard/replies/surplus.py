@@ -55,6 +55,7 @@ _MEASURED: Final = frozenset(
 """What models say of their answers in numbers."""
 _TRUTHS: Final = frozenset(("true", "false", "yes", "no"))
 _DENYING: Final = frozenset(("false", "no", "0"))
+_STANDING: Final = frozenset(("status", "state"))
 _MOST: Final = 5_000  # each is read for itself
 _DEEPEST: Final = 20
 _MEANING: Final = RIGHTING | CHANGING | CONDITIONS | PRAISE | REMARKS
@@ -73,7 +74,9 @@ class Surplus:
         mentions: the numbers of the answer, and those that its steps read.
         spellings: the names of `given`, by what all spellings of them have in common.
         names: the names that the procedure declares.
-        answer: the asked step that is the procedure's answer, where its check would pass other values, too.
+        answer: the asked step that is the procedure's answer, unless it is proved.
+        proved: whether the checks of the asked steps pass one value only: what takes that back or speaks of it
+            counts, but nothing else that is merely not understood, which could not make it another one.
     """
 
     given: Mapping[str, str]
@@ -82,7 +85,8 @@ class Surplus:
     mentions: Mentions
     spellings: Mapping[str, str]
     names: Container[str]
-    answer: str | None = None
+    answer: str | None
+    proved: bool
 
     def otherwise(self, entries: Mapping[str, object]) -> str | None:
         """What entries say otherwise than the answer, or what of them is not understood; None where they do no harm."""
@@ -119,6 +123,9 @@ class Surplus:
             return said
         if fault or self.understanding.denies(label) or (text == "0" and not words.isdisjoint(PRAISE)):
             return said
+        named = names or not self.spellings.keys().isdisjoint(folded(name[0]) for name in _NAME.finditer(label))
+        if self.proved and not named and not _is_truth(text) and words.isdisjoint(_STANDING):
+            return said if self._takes_back(label, text, words) else None
         further = meant is None and self._is_further(label)
         if _NUMBER.fullmatch(text) or (working is not None and not QUANTITIES.isdisjoint(words)):
             number = text if working is None else working["value"]
@@ -140,6 +147,17 @@ class Surplus:
         if _is_truth(text):
             return None if text.casefold() in ("true", "yes") else said
         return said if self.understanding.is_strange_cell(label, _NAME.sub(" ", text)) else None
+
+    def _takes_back(self, label: str, text: str, words: frozenset[str]) -> bool:
+        """Whether an entry denies, doubts or corrects values, whatever else of it is not understood."""
+        value = _last_side(text)
+        corrected = not _MEANING.isdisjoint(words) and not any(self._same(name, value) for name in self.given)
+        return (
+            (corrected and _NUMBER.fullmatch(value) is not None)
+            or self.understanding.takes_back(label, text)
+            or self.mentions.misstated(text)
+            or any(struck_spans(text))
+        )
 
     def _same(self, name: str, text: str) -> bool:
         mine, own = (_last_side(each) for each in (text, self.given[name]))

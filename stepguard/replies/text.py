@@ -55,7 +55,8 @@ class WantedObject:
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
         names: the names that the procedure declares, as far as they are known.
-        answer: which step is the procedure's answer, where its check would pass other values, too.
+        answer: which step is the procedure's answer, unless it is proved.
+        proved: whether the checks of the steps pass one value only.
     """
 
     types: Mapping[str, ValueType]
@@ -63,6 +64,7 @@ class WantedObject:
     read: Mapping[str, Value]
     names: Collection[str] = ()
     answer: str | None = None
+    proved: bool = False
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -265,7 +267,16 @@ def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObje
     given |= {key: str(each.get("value", each) if isinstance(each, dict) else each) for key, each in asked.items()}
     spellings = {folded(name): name for name in given}
     mentions = _mentions(answer, wanted)
-    surplus = Surplus(given, wanted.types, wanted.understood(), mentions, spellings, wanted.names, wanted.answer)
+    surplus = Surplus(
+        given,
+        wanted.types,
+        wanted.understood(),
+        mentions,
+        spellings,
+        names=wanted.names,
+        answer=wanted.answer,
+        proved=wanted.proved,
+    )
     said = surplus.otherwise({key: entry for key, entry in answer.items() if key not in asked})
     if said is not None:
         why = "an entry beside the answer takes it back, or is not understood"

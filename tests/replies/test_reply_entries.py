@@ -276,14 +276,26 @@ def beside(entry: dict[str, object]) -> Reading:
 
 
 @all_rows("entry", [
+    *({key: 60} for key in ("target", "gold", "alternative")), {"note": "12 + 8 = 20"}, {"confidence": "high"},
+    {"rounding": "half up"}, {"reasoning": "19% of 300 is 57"}, {"date": "2026-01-01"}, {"\u6ce8": "\u5b8c\u6210"},
+])  # fmt: skip
+def test_what_is_not_understood_does_no_harm_beside_what_is_proved(entry: dict[str, object]) -> None:
+    """It could not make a proved value another one, and refuses one whose check would pass other values, too."""
+    assert values(beside(entry)) == ["19", "57"]
+    weak = Step("t2", instruction="Copy the total.", reads=["x"], type="integer")
+    reading = read_reply(Completion(json.dumps({"t2": {"work": "", "value": "57"}, **entry})), [weak], FORMAT, {"x": 1})
+    assert kinds(reading) == [("self_correction", None)]
+
+
+@all_rows("entry", [
     # A correction, a denial or a doubt under whatever key, at whatever depth.
     *({key: value} for key in ("correction", "actual", "should_be", "old", "t2_alt") for value in (60, "60")),
     *({key: {"t2": "60"}} for key in ("corrected", "revised", "option 2", "steps", "result")),
     *({"status": word} for word in ("wrong", "failed", "draft", "incomplete")),
     *({"valid": said} for said in (False, "no", 0)), {"final": False}, {"error": True}, {"has_errors": "yes"},
     *({key: ["t2"]} for key in ("errors", "skipped", "ignored", "incorrect", "pending")), {"wrong": "t2"}, {"not": 57},
-    *({"note": words} for words in ("t2 = 57 is wrong", "t2 != 57", "12 + 8 = 20", "~~57~~ 60", "t2: 57 \u2192 60")),
-    *({key: 60} for key in ("target", "gold", "exact", "alternative")), {"code": "t2 += 3"}, {"html": "<del>57</del>"},
+    *({"note": words} for words in ("t2 = 57 is wrong", "t2 != 57", "~~57~~ 60", "t2: 57 \u2192 60")),
+    {"exact": 60}, {"code": "t2 += 3"}, {"html": "<del>57</del>"},
     *({"t2 (thousands)": 57}, {"swap": {"t1": "t2"}}, {"\u6ce8": "t2\u9519\u8bef"}, {"unit": "%"}),
     # Another value of what is read, or another unit, scale or sign of all that is answered.
     *({"x": 13}, {"inputs": {"x": 12, "y": 8}}, {"given": "x = 13"}, {"scale": 1000}, {"base": "hex"}, {"radix": 2}),
