@@ -447,6 +447,13 @@ def test_a_chain_that_failed_makes_an_error_of_the_run() -> None:
     assert outcome.error is not None
 
 
+def test_blind_meets_every_kind_of_slip_among_refused_values() -> None:
+    """What its schedule refuses and what cannot be read come at the same steps, and end no run by an error."""
+    model = SimulatedModel(slips=Slips.all(0.05))
+    outcomes = [run("blind", model, FAMILY.make(seed, 12), other=FAMILY.make(seed + 1, 12)) for seed in range(12)]
+    assert {outcome.error for outcome in outcomes} == {None}
+
+
 def test_blind_is_bounded_as_the_guard_is() -> None:
     """What cannot be read is asked again as often as the guard does, and a neighbour that failed is an error."""
     broken = Talking(lambda request: "no JSON")

@@ -76,7 +76,9 @@ class _Patient:
         unread = [at for at, kind in enumerate(failures.kinds) if kind != "wrong_value"]
         kinds: list[DeviationKind] = [failures.kinds[at] for at in unread]
         rungs = [failures.rungs[at] for at in unread]
-        return self.policy.next(replace(failures, kinds=kinds, rungs=rungs, wrong=[], refused=[], last_wrong=None))
+        advanced = [failures.advanced[at] for at in unread]
+        seen = replace(failures, kinds=kinds, rungs=rungs, advanced=advanced, wrong=[], refused=[], last_wrong=None)
+        return self.policy.next(seen)
 
 
 class _Scheduled:
