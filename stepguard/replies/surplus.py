@@ -76,7 +76,7 @@ class Surplus:
         names: the names that the procedure declares.
         answer: the asked step that is the procedure's answer, unless it is proved.
         proved: whether the checks of the asked steps pass one value only: what takes that back or speaks of it
-            counts, but nothing else that is merely not understood, which could not make it another one.
+            counts, but no other number, and no word or two that are not understood: they could not make it another one.
     """
 
     given: Mapping[str, str]
@@ -124,9 +124,12 @@ class Surplus:
         if fault or self.understanding.denies(label) or (text == "0" and not words.isdisjoint(PRAISE)):
             return said
         named = names or not self.spellings.keys().isdisjoint(folded(name[0]) for name in _NAME.finditer(label))
-        if self.proved and not named and not _is_truth(text) and words.isdisjoint(_STANDING):
-            return said if self._takes_back(label, text, words) else None
-        further = meant is None and self._is_further(label)
+        sentence = _SENTENCE.search(text) is not None
+        proved = self.proved and not named and not _is_truth(text) and words.isdisjoint(_STANDING)
+        taken_back = proved and self._takes_back(label, text, words)
+        if proved and (taken_back or not sentence):
+            return said if taken_back else None
+        further = proved or (meant is None and self._is_further(label))
         if _NUMBER.fullmatch(text) or (working is not None and not QUANTITIES.isdisjoint(words)):
             number = text if working is None else working["value"]
             harmless = meant is None and self._is_harmless(label, words, number, further=further)
@@ -134,7 +137,7 @@ class Surplus:
         renamed = meant is not None and folded(text) in self.spellings
         if renamed or (not further and self.mentions.contradicted(text)) or any(struck_spans(text)):
             return said
-        if _SENTENCE.search(text):
+        if sentence:
             claims, mentions = " ".join(self.given.values()), None if further else self.mentions
             read = text if meant is None else f"{label}: {text}"
             return unread_behind(self.understanding, read, claims, mentions=mentions, whole=True) or None
