@@ -16,15 +16,16 @@ SUMS: Final = Procedure.parse(TEXT)
 CALLS: Final = 3
 """Of one row, with one step a call."""
 
-_STEP: Final = re.compile(r"(\w+) = (-?\d+) ([*+-]) (\d+)")
+# With its value in the formula where all steps are sums of whole numbers, else behind it: `c = b - 1  (b = 4)`.
+_STEP: Final = re.compile(r"(\w+) = (-?\w+) ([*+-]) (\d+)(?:\s+\(\2 = (-?\d+)\))?")
 
 
 def answer_to(prompt: str) -> dict[str, str]:
     """The right answer to a prompt that asks one step of `SUMS`."""
     asked = _STEP.search(prompt)
     assert asked is not None, prompt
-    name, left, sign, right = asked.groups()
-    one, other = int(left), int(right)
+    name, left, sign, right, value_of_left = asked.groups()
+    one, other = int(value_of_left or left), int(right)
     value = {"*": one * other, "+": one + other, "-": one - other}[sign]
     return {name: f"{one} {sign} {other} = {value}"}
 

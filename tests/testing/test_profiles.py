@@ -241,7 +241,11 @@ def test_the_fitted_profile_slips_as_the_model_did(fitting: tuple[ModuleType, Mo
     recorded, meta = observed_steps.read_recording(fit_profile.RECORDING)
     expected = fit_profile.fit(observed_steps.observe(recorded, meta))
     plan = Plan(
-        family=Arithmetic(), cells={5: 20, 20: 20}, arms=("cot", "chunk", "guard"), seed=0, options=ArmOptions()
+        family=Arithmetic(),
+        cells={5: 20, 20: 20},
+        arms=("cot", "chunk", "guard"),
+        seed=0,
+        options=ArmOptions(prompts="full"),
     )
     seen = observed_steps.Observations()
     for seed in range(4):
