@@ -127,7 +127,8 @@ class Surplus:
         sentence = _SENTENCE.search(text) is not None
         proved = self.proved and not named and not _is_truth(text) and words.isdisjoint(_STANDING)
         taken_back = proved and self._takes_back(label, text, words)
-        if proved and (taken_back or not sentence):
+        of_a_step = path[1:] == ("work",)  # the working of a step in words that was not asked
+        if proved and (taken_back or not sentence or of_a_step):
             return said if taken_back else None
         further = proved or (meant is None and self._is_further(label))
         if _NUMBER.fullmatch(text) or (working is not None and not QUANTITIES.isdisjoint(words)):

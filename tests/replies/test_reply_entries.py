@@ -277,7 +277,8 @@ def beside(entry: dict[str, object]) -> Reading:
 
 @all_rows("entry", [
     *({key: 60} for key in ("target", "gold", "alternative")), {"note": "12 + 8 = 20"}, {"confidence": "high"},
-    {"reasoning": "19% of 300 is 57"}, {"date": "2026-01-01"}, {"\u6ce8": "\u5b8c\u6210"},
+    {"reasoning": "19% of 300 is 57"}, {"city": {"work": "It lies on the Seine.", "value": "Paris"}},
+    {"date": "2026-01-01"}, {"\u6ce8": "\u5b8c\u6210"},
 ])  # fmt: skip
 def test_what_is_not_understood_does_no_harm_beside_what_is_proved(entry: dict[str, object]) -> None:
     """It could not make a proved value another one, and refuses one whose check would pass other values, too."""
