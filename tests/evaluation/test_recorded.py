@@ -94,7 +94,11 @@ def timeless(row: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "folder", [f"qwen2.5-coder-1.5b-{name}" for name in ("planbench", "procbench", "procbench-fresh", "web-of-lies")]
+    "folder",
+    [
+        f"qwen2.5-coder-1.5b-{name}"
+        for name in ("planbench", "procbench", "procbench-fresh", "procbench-second", "web-of-lies")
+    ],
 )
 def test_recorded_runs_on_the_items_of_others_end_as_they_did(
     folder: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
