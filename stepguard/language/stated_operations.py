@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -64,6 +64,24 @@ _OPERATED: Final = (  # sign, verb, what joins its operands, what stands in fron
     ("max", "", "", "", "(?:larg|great|high|bigg)(?:er|est)|maximum"),
     ("min", "", "", "", "(?:small|low)(?:er|est)|minimum"),
 )
+_MARKED: Final = "\ue000[0-9]+\ue001"
+"""A name of the step, as its number: so the patterns are the same for all steps, and are compiled once."""
+_OPERAND: Final = rf"(?:the )?({_MARKED}|[0-9]+(?:\.[0-9]+)?(?!\w|\.\w))"
+_UNMARKED: Final = lazy_pattern(_MARKED)
+_WORDS: Final = lazy_pattern(r"([^\W_]+)")
+
+
+def _forms(verb: str, joined: str, front: str, noun: str) -> Iterator[re.Pattern[str]]:
+    """The ways to say an operation: by a verb, by what stands between its operands, by a noun, and of one operand."""
+    if verb:
+        yield lazy_pattern(rf"\b(?:{verb}) {_OPERAND} (?:{joined}) {_OPERAND}")
+        yield lazy_pattern(rf"(?<!\w){_OPERAND} (?:{front}) {_OPERAND}")
+    yield lazy_pattern(rf"\b(?:{noun}) (?:of|between) {_OPERAND} and {_OPERAND}")
+    if front:
+        yield lazy_pattern(rf"\b(?:{front}) (?:the )?()({_MARKED})")
+
+
+_SAID: Final = [(sign, noun, tuple(_forms(verb, joined, front, noun))) for sign, verb, joined, front, noun in _OPERATED]
 _CARRIED_OUT: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _MOST: Final = 20
 _LONGEST_FIGURE: Final = 1000
@@ -85,7 +103,10 @@ class _Effect:
         effect = cls()
         for node in walk(tree):
             if type(node) is Chain:
-                effect._sum(node) if node.additive else effect._product(node)
+                if node.additive:
+                    effect._sum(node)
+                else:
+                    effect._product(node)
             elif type(node) is Negate:
                 effect.factors.add(Fraction(-1))
                 effect.sums.append([(node.operand, False)])
@@ -194,7 +215,6 @@ def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[st
         if said["name"] and said["name"].lower() not in own:
             continue  # of a double room
         verb = (said["verb"] or said["done"].removesuffix("d")).lower()
-        verb = {"square": "square", "halve": "halve", "doubl": "double"}.get(verb, verb)
         done = Fraction(_POWERS[verb]) in effect.powers if verb in _POWERS else _MULTIPLES[verb] in effect.factors
         if not done:
             yield said[0]
@@ -203,19 +223,14 @@ def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[st
 def _operations(words: str, effect: _Effect, tree: Expression) -> Iterator[str]:
     """Where words say an operation of two operands that the formula does not carry out, or the other way round."""
     functions = {node.function for node in walk(tree) if type(node) is Call}
-    names = {name.replace("_", " ").lower(): name for name in names_in(tree)}
+    names = {tuple(filter(None, name.lower().split("_"))): name for name in names_in(tree)}
     if not 0 < len(names) <= _MOST:
         return
-    either = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-    operand = rf"(?:the )?({either}|[0-9]+(?:\.[0-9]+)?)(?![\w.])"
-    spoken = " ".join(words.replace("_", " ").lower().split())
-    for sign, verb, joined, front, noun in _OPERATED:
-        pair = rf"\b(?:{verb}) {operand} (?:{joined}) {operand}", rf"\b{operand} (?:{front}) {operand}"
-        forms = (*(pair if verb else ()), rf"\b(?:{noun}) (?:of|between) {operand} and {operand}")
-        alone = (rf"\b(?:{front}) (?:the )?()({either})(?![\w.])",) if front else ()
-        for number, form in enumerate((*forms, *alone)):
-            for said in re.finditer(form, spoken):
-                one, other = (Name(names[each]) if each in names else _number(each) for each in said.groups())
+    spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names)
+    for sign, noun, forms in _SAID:
+        for number, form in enumerate(forms):
+            for said in form.finditer(spoken):
+                one, other = (shown[each] if each in shown else _number(each) for each in said.groups())
                 if sign in ("max", "min"):
                     done = sign in functions or functions.isdisjoint(("max", "min"))
                 else:
@@ -224,7 +239,28 @@ def _operations(words: str, effect: _Effect, tree: Expression) -> Iterator[str]:
                     done = _done(chains, *((other, one) if backwards else (one, other)), with_sign=sign in "+*")
                     done = done or (noun == "difference" and number == 2 and _done(chains, other, one, with_sign=False))
                 if not done:
-                    yield said[0]
+                    yield _UNMARKED.sub(lambda mark: shown[mark[0]].name.replace("_", " ").lower(), said[0])
+
+
+def _marked(spoken: str, names: Mapping[tuple[str, ...], str]) -> tuple[str, Mapping[str, Name]]:
+    """A text with names as marks, the longest first where several begin alike, and the name of each mark."""
+    shown = {f"\ue000{number}\ue001": Name(name) for number, name in enumerate(names.values())}
+    marks = dict(zip(names, shown, strict=True))
+    lengths = sorted({len(name) for name in names}, reverse=True)
+    pieces = _WORDS.split(spoken)  # what stands between words, and every second one a word
+    at, marked = 1, pieces[:1]
+    while at < len(pieces):
+        mark, length = pieces[at], 1
+        for length in lengths:
+            between = pieces[at + 1 : at + 2 * length - 2 : 2]
+            mark = marks.get(tuple(pieces[at : at + 2 * length : 2]), "") if set(between) <= {" "} else ""
+            if mark:
+                break
+        if not mark:
+            mark, length = pieces[at], 1
+        marked += (mark, pieces[at + 2 * length - 1])
+        at += 2 * length
+    return "".join(marked), shown
 
 
 def _number(written: str) -> Number | None:

@@ -200,8 +200,9 @@ def test_what_is_understood_is_carried_out(text: str, value: float) -> None:
 ])  # fmt: skip
 def test_words_that_say_another_operation_than_the_formula_are_refused(words: str, formula: str) -> None:
     """What a description says that is done with a figure or with names of the step, the formula does."""
-    with pytest.raises(UnclearWords, match="not what its formula does"):
-        Step("t", formula, instruction=words)
+    for sentence in (words, f"{words}.", f"{words}, please."):
+        with pytest.raises(UnclearWords, match="not what its formula does"):
+            Step("t", formula, instruction=sentence)
 
 
 @all_rows("words, formula", [
@@ -215,7 +216,8 @@ def test_words_that_say_another_operation_than_the_formula_are_refused(words: st
 ])  # fmt: skip
 def test_words_are_held_against_what_a_formula_does(words: str, formula: str) -> None:
     """However it is written: the same effect is the same operation."""
-    assert Step("t", formula, instruction=words).instruction == words
+    for sentence in (words, f"{words}."):
+        assert Step("t", formula, instruction=sentence).instruction == sentence
 
 
 @pytest.mark.parametrize(
