@@ -164,8 +164,8 @@ class Prompter:
 
 def _filled_in(step: Step, values: Mapping[str, Value]) -> str:
     assert step.expression is not None
-    # Whose value is not known yet stays a name, as text does.
-    return f"{step.id} = {substitute(step.expression, {**dict.fromkeys(step.reads, step.id), **values})}"
+    # A value that is not known yet stays a name, as text does.
+    return f"{step.id} = {substitute(step.expression, {name: values.get(name, '') for name in step.reads})}"
 
 
 def _in_whole_numbers(step: Step, values: Mapping[str, Value]) -> bool:
