@@ -75,7 +75,7 @@ TESTS = {
     "procedure/static_checks": ["procedure", "notation", "performers", "currencies"],
     "language/term_types": ["terms", "currencies", "notation", "program_values"],
     "language/term_evaluation": ["terms", "structured_types", "program_values", "control_flow"],
-    "language/lookup_tables": ["terms", "program_values", "notation", "control_flow"],
+    "language/lookup_tables": ["lookup_tables", "terms", "notation", "procedures"],
     "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }
 """The test files of each module; every module of the package may be named, those not listed have

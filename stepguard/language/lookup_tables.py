@@ -28,7 +28,7 @@ from __future__ import annotations
 import csv
 import json
 import re
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -78,12 +78,7 @@ class _Bound:
 class _Range:
     low: _Bound
     high: _Bound
-    text: str = field(compare=False)
-
-    def holds(self, value: Any) -> bool:
-        low, high = self.low, self.high
-        above = low.value is None or low.value < value or (low.inside and low.value == value)
-        return above and (high.value is None or value < high.value or (high.inside and high.value == value))
+    text: str = field(default="", compare=False)
 
     def meets(self, other: _Range) -> bool:
         return _begins_before_end(self.low, other.high) and _begins_before_end(other.low, self.high)
@@ -102,15 +97,22 @@ _Key = tuple[Any] | _Range | None
 class _Branch:
     """A node of the look-up tree: what the keys from one position on select."""
 
-    __slots__ = ("endless", "exact", "otherwise", "ranges", "starts", "value")
+    __slots__ = ("exact", "ordered", "otherwise", "ranges", "value")
 
     def __init__(self) -> None:
         self.exact: dict[Any, _Branch] = {}
         self.ranges: dict[_Range, _Branch] = {}
         self.otherwise: _Branch | None = None
         self.value: Value | None = None
-        self.endless: list[_Range] = []
-        self.starts: list[_Range] | None = None  # of ranges that do not meet, those that begin somewhere, in order
+        self.ordered: list[_Range] | None = None  # ranges that do not meet each other, by where they begin
+
+    @property
+    def below(self) -> Iterator[_Branch]:
+        """The branches of all keys."""
+        yield from self.exact.values()
+        yield from self.ranges.values()
+        if self.otherwise is not None:
+            yield self.otherwise
 
     def under(self, key: _Key) -> _Branch:
         """The branch of a key, created where it is missing."""
@@ -124,12 +126,18 @@ class _Branch:
     def of(self, key: Any) -> list[_Branch]:
         """The branches that a key fits, itself before all others."""
         found = [self.exact[key]] if key in self.exact else []
+        point = _Bound(key)
+        return [*found, *(self.ranges[each] for each in self.meeting(_Range(point, point)))]
+
+    def meeting(self, key: _Range) -> Iterator[_Range]:
+        """The ranges that meet a range."""
         near: Iterable[_Range] = self.ranges
-        if self.starts is not None:  # only one can hold it: the last that begins before it, or what has no beginning
-            at = bisect_right(self.starts, key, key=lambda each: each.low.value)
-            # Two of them: at 5, `over 5 to 10` has begun but does not hold it, and `0 to 5` before it does.
-            near = (*self.starts[max(at - 2, 0) : at], *self.endless)
-        return [*found, *(self.ranges[each] for each in near if each.holds(key))]
+        if self.ordered is not None:
+            # Of those that begin before the key only the last one can reach it: they do not meet each other.
+            first = bisect_right(self.ordered, _start(key), key=_start) - 1
+            last = bisect_right(self.ordered, _end(key), key=_start)
+            near = self.ordered[max(first, 0) : last]
+        return filter(key.meets, near)
 
     def look_up(self, keys: Sequence[Any], *, own: bool = False) -> Value | None:
         """The value of some keys, None where no row has them; `own`: no row with ``otherwise`` counts."""
@@ -373,8 +381,15 @@ def _comparable_key(value: Value) -> Any:
     return value.value if isinstance(value, Amount) else to_exact(value)
 
 
-def _start(key: _Range) -> tuple[bool, Any, bool]:
-    return key.low.value is not None, 0 if key.low.value is None else key.low.value, not key.low.inside
+def _start(key: _Range) -> tuple[int, Any, bool]:
+    """Where a range begins, for ordering: one that begins nowhere first, and `from 5` before `over 5`."""
+    low = key.low
+    return (0, 0, False) if low.value is None else (1, low.value, not low.inside)
+
+
+def _end(key: _Range) -> tuple[int, Any, bool]:
+    """Where the last range begins that can meet this one."""
+    return (2, 0, False) if key.high.value is None else (1, key.high.value, False)
 
 
 class _RangeCheck:
@@ -388,9 +403,8 @@ class _RangeCheck:
         """Check a branch; ranges that do not meet are put in order, so that a look-up need not go through them."""
         if depth == 0:
             return
-        for behind in (*branch.exact.values(), *branch.ranges.values(), branch.otherwise):
-            if behind is not None:
-                self.check(behind, depth - 1)
+        for behind in branch.below:
+            self.check(behind, depth - 1)
         ordered = sorted(branch.ranges, key=_start)
         disjoint = True
         for place, one in enumerate(ordered):
@@ -401,11 +415,9 @@ class _RangeCheck:
                 disjoint = False
                 if self.common(branch.ranges[one], branch.ranges[other], depth - 1):
                     raise ProcedureError(f"table {self.name!r}: {one.text!r} and {other.text!r} have keys in common")
-        if disjoint:
-            branch.starts = [each for each in ordered if each.low.value is not None]
-            branch.endless = [each for each in ordered if each.low.value is None]
+        branch.ordered = ordered if disjoint else None
         for exact, below in branch.exact.items():
-            self.left -= 0 if disjoint else len(branch.ranges) // 8
+            self.left -= 0 if disjoint else len(branch.ranges) // 8  # no mutate: what it costs is an estimate
             # The first one is the exact key itself.
             for within in branch.of(exact)[1:]:
                 if self.common(below, within, depth - 1):
@@ -429,34 +441,12 @@ class _RangeCheck:
             for exact, below in left.exact.items():
                 if any(self.common(below, each, depth - 1) for each in right.of(exact)):
                     return True
-            if left.otherwise is not None:
-                all_others = (
-                    *right.exact.values(),
-                    *right.ranges.values(),
-                    *([right.otherwise] * bool(right.otherwise)),
-                )
-                if any(self.common(left.otherwise, each, depth - 1) for each in all_others if each is not None):
-                    return True
+            if left.otherwise is not None and any(self.common(left.otherwise, each, depth - 1) for each in right.below):
+                return True
         few, many = sorted((one, other), key=lambda each: len(each.ranges))
+        self.left -= 0 if many.ordered is not None else len(few.ranges) * len(many.ranges)
         return any(
             self.common(few.ranges[mine], many.ranges[theirs], depth - 1)
             for mine in few.ranges
-            for theirs in self.meeting(mine, many)
+            for theirs in many.meeting(mine)
         )
-
-    def meeting(self, key: _Range, branch: _Branch) -> Iterator[_Range]:
-        """The ranges of a branch that meet a range."""
-        near: Iterable[_Range] = branch.ranges
-        if branch.starts is not None:
-            first = 0 if key.low.value is None else bisect_left(branch.starts, key.low.value, key=_beginning)
-            end = len(branch.starts)
-            if key.high.value is not None:
-                end = bisect_right(branch.starts, key.high.value, key=_beginning)
-            near = (*branch.endless, *branch.starts[max(first - 1, 0) : end])
-        else:
-            self.left -= len(branch.ranges)
-        return (each for each in near if key.meets(each))
-
-
-def _beginning(key: _Range) -> Any:
-    return key.low.value
