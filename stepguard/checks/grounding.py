@@ -26,7 +26,7 @@ from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossin
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
-from stepguard.documents.measured import find_measures
+from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
 from stepguard.documents.standing import Statements
@@ -78,13 +78,14 @@ class Grounded(DocumentCheck):
     A percentage is found as such (28% is not 28) or as the ratio that it is, an amount of money in its own currency and
     scale, also where the head of its column or a caption above says it (`stepguard.documents.tables`). An amount with
     no currency beside it, above it or in the next cell is in that of the document's headings, or, where they name none,
-    of its other amounts; in none for certain where these are several, and in any where there are none. Every other
-    number is found whatever stands beside it, unless the document does not state it: it is denied, asked, called wrong,
-    void, old, an estimate or an example, only a guess (``about 5``), or so only on a condition that the step's words do
-    not name (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated.
-    What `beside` finds is not the value itself. A name is found as whole words and whole numbers, without regard to
-    case, white space and the kind of quotes, unless what stands beside it makes it another one (``not approved``, ``up
-    to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not
+    of its other amounts; in none for certain where these are several, and in any where there are none. A bare number is
+    an amount in the unit that its head or its label ends with: ``Dose (mg): 10``. Every other number is found whatever
+    stands beside it, unless the document does not state it: it is denied, asked, called wrong, void, old, an estimate
+    or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
+    (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated. What
+    `beside` finds is not the value itself. A name is found as whole words and whole numbers, without regard to case,
+    white space and the kind of quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10
+    mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not
     searched: the verdict is undecided.
 
     Raises:
@@ -279,7 +280,7 @@ class Grounded(DocumentCheck):
         if kind.kind == "date":
             return (each for each, day in self._dates(document) if day == value)
         if kind.kind in MEASURES:
-            return _find_measures(document, Words(document), kind, value)
+            return _find_measures(Measures(document, Words(document)), kind, value)
         text = show_value(value)
         if self.kind == "number":
             numeral = read_numeral(text, decimal=self.decimal)
@@ -326,6 +327,7 @@ class _Search:
         self._instruction = step.instruction
         self._statements = Statements(text)
         self._words = Words(text)
+        self._measures = Measures(text, self._words)
         self._found: dict[tuple[str, str, str, str | None], list[CharRange]] = {}
         self._layout: NumberLayout | None = None
         self._numbers: dict[str, list[FoundNumber]] | None = None
@@ -383,7 +385,7 @@ class _Search:
                 self._dates = list(self._check._dates(self.text))
             return [span for span, day in self._dates if day == value]
         if kind.kind in MEASURES:
-            return _find_measures(self.text, self._words, kind, value)
+            return _find_measures(self._measures, kind, value)
         return self._check._names(show_value(value), self._words)
 
     def _of_number(self, kind: ValueType, number: Exact) -> list[CharRange]:
@@ -404,9 +406,9 @@ class _Search:
         ]
 
 
-def _find_measures(text: str, words: Words, kind: ValueType, value: Value) -> Iterator[CharRange]:
+def _find_measures(measures: Measures, kind: ValueType, value: Value) -> Iterator[CharRange]:
     most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
-    return find_measures(text, words, kind.read, lambda found: same_value(found, value), most_words=most)
+    return measures.find(kind.read, lambda found: same_value(found, value), most_words=most)
 
 
 def _weighed(

@@ -9,7 +9,9 @@ from typing import Final
 
 from stepguard.core.deadlines import stop_if_given_up
 from stepguard.documents.names import Words
+from stepguard.documents.tables import Heads
 from stepguard.errors import ValueRefused
+from stepguard.language.quantities import read_unit, write_unit
 from stepguard.language.values import Value
 
 _START: Final = re.compile(  # what has no unit behind it is none, but for a time of day
@@ -18,40 +20,97 @@ _START: Final = re.compile(  # what has no unit behind it is none, but for a tim
 _WORD: Final = re.compile(r"[^\S\n]?\S+")
 _MOST_CHARACTERS: Final = 60  # no amount with its unit is longer, and each candidate is read
 _CLOSING_MARKS: Final = ".,;:!?)]}\"'"
+_BARE: Final = re.compile(  # all of a cell, or of what stands behind a label
+    r"(?:^|[|\t;]|[^\S\n]{2}|^(?P<label>[^\d\n|\t;:=]{1,60})[:=])[^\S\n]{0,9}(?P<number>[-+\u2212]?[0-9][0-9.,]*)"
+    r"(?=[^\S\n]{0,9}(?:[|\t;\n]|\Z)|[^\S\n]{2})",
+    re.MULTILINE,
+)
+_NEXT_CELL: Final = re.compile(r"[^\S\n]*[|\t;][^\S\n]*([^\s|\t;]{1,12})(?=[^\S\n]*(?:[|\t;\n]|\Z))")
+_HEAD_UNIT: Final = re.compile(
+    r"\((?:in )?([^()]{1,30})\)\Z|\[(?:in )?([^\[\]]{1,30})\]\Z|(?: / | in |, )([^\s,]{1,30})\Z"
+)
+_RATED: Final = re.compile(r"\b(?:per|each|je|pro|par|por|cada|every)\b", re.IGNORECASE)
 
 
-def find_measures(
-    text: str, words: Words, read: Callable[[str], Value], same: Callable[[Value], bool], *, most_words: int = 8
-) -> Iterator[tuple[int, int]]:
-    """The spans of a text that are read as a value that is looked for, each as long as can be.
+class Measures:
+    """The measures in a text.
 
     Args:
         text: the document, as it is seen.
         words: the same, to find names in: what stands beside a value may make it another one.
-        read: reads one value; raises `ValueRefused` for what is none.
-        same: whether a value is the one that is looked for.
-        most_words: how many words a value has at most.
     """
-    at = 0
-    seen: set[str] = set()
-    known: dict[str, Value | None] = {}
-    while (match := _START.search(text, at)) is not None:
-        stop_if_given_up()
-        at = match.start() + 1
-        ends = [each.end() for each in islice(_WORD.finditer(text, match.start(), match.start() + 200), most_words)]
-        for end in reversed(ends):
-            candidate = text[match.start() : end].rstrip(_CLOSING_MARKS)
-            if len(candidate) > _MOST_CHARACTERS or "\n" in candidate:
-                continue
-            value = known[candidate] if candidate in known else _value(candidate, read)
-            known[candidate] = value
-            if value is None:
-                continue
-            at = match.start() + len(candidate)
-            if candidate not in seen and same(value):
-                seen.add(candidate)
-                yield from words.find(candidate)
-            break
+
+    def __init__(self, text: str, words: Words) -> None:
+        self._text = text
+        self._words = words
+        self._headed: list[tuple[tuple[int, int], str]] | None = None
+
+    def find(
+        self, read: Callable[[str], Value], same: Callable[[Value], bool], *, most_words: int = 8
+    ) -> Iterator[tuple[int, int]]:
+        """The spans that are read as a value that is looked for, each as long as can be.
+
+        A bare number is in the unit that the head above it or the label in front of it names: ``Dose (mg)``.
+
+        Args:
+            read: reads one value; raises `ValueRefused` for what is none.
+            same: whether a value is the one that is looked for.
+            most_words: how many words a value has at most.
+        """
+        text, at = self._text, 0
+        seen: set[str] = set()
+        known: dict[str, Value | None] = {}
+
+        def value_of(candidate: str) -> Value | None:
+            if candidate not in known:
+                known[candidate] = _value(candidate, read)
+            return known[candidate]
+
+        while (match := _START.search(text, at)) is not None:
+            stop_if_given_up()
+            at = match.start() + 1
+            ends = [each.end() for each in islice(_WORD.finditer(text, match.start(), match.start() + 200), most_words)]
+            for end in reversed(ends):
+                candidate = text[match.start() : end].rstrip(_CLOSING_MARKS)
+                if len(candidate) > _MOST_CHARACTERS or "\n" in candidate:
+                    continue
+                value = value_of(candidate)
+                if value is None:
+                    continue
+                at = match.start() + len(candidate)
+                if candidate not in seen and same(value):
+                    seen.add(candidate)
+                    yield from self._words.find(candidate)
+                break
+        if self._headed is None:
+            self._headed = list(_under_heads(text))
+        for span, written in self._headed:
+            value = value_of(written)
+            if value is not None and same(value):
+                yield span
+
+
+def _under_heads(text: str) -> Iterator[tuple[tuple[int, int], str]]:
+    """The bare numbers of a text whose heads or labels name one unit, each written with it."""
+    heads = Heads(text)
+    for match in _BARE.finditer(text):
+        start, end = match.span("number")
+        beside = _NEXT_CELL.match(text, end)
+        if beside is not None and any(_units(beside[1])):
+            continue
+        over = [head.strip(" *_") for head in heads.over(start, end) or [match["label"] or ""]]
+        units = {unit for head in over for unit in _units(head)}
+        if len(units) == 1 and not any(_RATED.search(head) for head in over):
+            yield (start, end), f"{match['number']} {units.pop()}"
+
+
+def _units(head: str) -> Iterator[str]:
+    """The unit that a head gives: what stands in brackets or behind a word at its end, or all of it."""
+    named = _HEAD_UNIT.search(head)
+    try:
+        yield write_unit(read_unit(head if named is None else named[named.lastindex or 0]))
+    except ValueRefused:
+        return
 
 
 def _value(text: str, read: Callable[[str], Value]) -> Value | None:

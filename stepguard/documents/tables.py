@@ -230,7 +230,7 @@ def _delimited(line: str, delimiter: str) -> tuple[_Cell, ...]:
 
 def _over(head: _Row, row: _Row, start: int, end: int) -> list[str]:
     """The cell of a row of heads over a number in a row below it, none where it cannot be told."""
-    if len(head.cells) < 2 or head.delimiter != row.delimiter:
+    if head.delimiter != row.delimiter or (len(head.cells) < 2 and not head.delimiter):
         return []
     if head.delimiter:
         at = bisect_right(row.cells, start, key=lambda cell: cell.start) - 1

@@ -15,6 +15,7 @@ from stepguard.language.digits import GROUPING, MINUS_SIGNS, VULGAR
 from stepguard.language.numerals import WIDE_DIGITS
 from stepguard.language.retraction import denied_before
 from stepguard.language.struck_text import JOINT
+from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import BLANKS
 
 _UNITS: Final = (
@@ -163,6 +164,7 @@ _NUMBER_BEFORE: Final = lazy_pattern(
     r"|[<>≤≥∓…≲≳≪≫⩽⩾] ?\Z|\\[lg](?:eq?|t)(?:slant)? ?\Z"
     r"|[0-9]\(\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
     r"|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
+    r"|\b(?:per|every) \Z"
     rf"|\b(?:{_BOUNDS})(?: (?:the|an?|to|of))? \Z|\b(?:{_SHARES})(?: of)?(?: (?:the|an?|these|those))? \Z"
     rf"|\b(?:[0-9]+(?<!\b1)|{_COUNTS})%? (?:[^\W\d_]+ ){{0,2}}of (?:the )?\Z|\b(?:[0-9]+|{_COUNTS}) times \Z"
     rf"|\b(?:{_COUNTS}|[0-9]+ ?[^\W\d_]{{1,10}}\.? ?[x×*]) \Z"
@@ -172,11 +174,11 @@ _NUMBER_BEHIND: Final = lazy_pattern(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±
 _ENDS_AMOUNT: Final = lazy_pattern(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
 _AMOUNT_BEHIND: Final = lazy_pattern(
     r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
-    r"|each\b|apiece\b|for each\b|every\b|je\b|pro\b)"
+    r"|(?:for )?(?:each|every)\b|apiece\b|je\b|pro\b)"
     r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
     r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
     rf"|,? (?:[0-9]+|{_COUNTS}) times\b| (?:zwei|drei|vier)mal\b| \(x ?[0-9]"
-    r"|\+(?!\w)| ?(?:-|to|bis|\.\.+|~) ?[0-9]| (?:more|less|fewer)\b"
+    r"|\+(?!\w)| ?(?:[-+]|to|bis|\.\.+|~) ?[0-9]| (?:more|less|fewer)\b"
     r"| (?:or|and) (?:more|less|fewer|above|below|over|under|up|higher|lower|older)\b"
     r"|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
     r"| [bt]\.?i\.?d\b| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]"
@@ -200,6 +202,12 @@ _LESS_BEHIND: Final = lazy_pattern(
     rf"[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]|(?![{VULGAR}])[^\W\d_])"
 )
 """Behind a larger unit, a number that is in the next smaller one, named or not: ``5 ft 10``, ``2 h 30``, ``1 m 80``."""
+_NEXT_UNIT: Final = lazy_pattern(
+    r"(?<=[A-Za-z\u00b5\u03bc\u03a9] )(?!(?:in|as?|at|bar)\b)"
+    r"(?:[A-Za-z\u00b5\u03bc\u03a9]{1,3}|[a-z]{3,11}s|feet)(?![\w'\u2019])"
+)
+"""Behind a unit and a blank, what may be another factor of it: ``10 N m``, ``3 kW h``, ``5 watt hours``."""
+_UNIT: Final = lazy_pattern(r"[0-9] ?([A-Za-z\u00b5\u03bc\u03a9]{1,20})\Z")
 _NUMBER_IN_FRONT: Final = lazy_pattern(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\Z")
 
 
@@ -251,16 +259,22 @@ def begins_amount(text: str, start: int, end: int) -> bool:
 def quantity_stands_alone(text: str, start: int, end: int) -> bool:
     """Whether an amount with its unit is all of what its line says there.
 
-    It is not where a smaller unit goes on, named or not (``5 ft 10``), and where a number stands right in front of it,
-    which may be its first digits or how many there are (``50 10 mg``).
+    It is not where a smaller unit goes on, named or not (``5 ft 10``), where its unit does (``10 N m``), and where a
+    number stands right in front of it, which may be its first digits or how many there are (``50 10 mg``).
     """
     if not text[start].isdigit():
         return True
     end -= text[end - 1] == "."
     return not (
         _NUMBER_IN_FRONT.search(text, max(start - 8, 0), start)
+        or _unit_goes_on(text, start, end)
         or (_LARGER_UNIT.search(text, max(start, end - 24), end) and _LESS_BEHIND.match(text, end))
     )
+
+
+def _unit_goes_on(text: str, start: int, end: int) -> bool:
+    unit, behind = _UNIT.search(text, max(start, end - 24), end), _NEXT_UNIT.match(text, end + 1)
+    return unit is not None and behind is not None and None not in (factors_of(unit[1]), factors_of(behind[0]))
 
 
 def amount_stands_alone(text: str, start: int, end: int) -> bool:

@@ -103,6 +103,19 @@ CASES = [
     ("G10-range", "5-10 mg", "10 mg", "text", False),
     ("G10-less", "<10 mg", "10 mg", "text", False),
     ("G10-rest", "2 h 30 min", "2 h", "text", False),
+    ("G10-torque", "Torque: 10 N m", "10 N", "quantity(N)", False),
+    ("G10-torque-text", "Torque: 10 N m", "10 N", "text", False),
+    ("G10-torque-right", "Torque: 10 N m", "10 N m", "quantity(N*m)", True),
+    ("G10-energy", "5 kW h a day", "5 kW", "quantity(kW)", False),
+    ("G10-energy-words", "5 watt hours", "5 watt", "quantity(W)", False),
+    ("G10-foot-pounds", "5 lb ft", "5 lb", "quantity(lb)", False),
+    ("G10-degrees", "5 degrees C", "5 degrees", "quantity(degree)", False),
+    ("G10-in", "5 m in length", "5 m", "quantity(m)", True),
+    ("G10-bar", "a 250 g bar", "250 g", "quantity(g)", True),
+    ("G10-behind-per", "1 tablet per 10 mg", "10 mg", "quantity(mg)", False),
+    ("G10-every", "a drop every 10 mg", "10 mg", "text", False),
+    ("G10-for-every", "10 mg for every kg", "10 mg", "quantity(mg)", False),
+    ("G10-sum", "10 mg + 5 mg", "10 mg", "text", False),
     ("G10-right", "Give 10 mg, twice (10 mg)", "10 mg", "text", True),
     ("G11-seen-through", "3\ufe0f5\u3164 EUR", "35", "money(EUR)", True),
 ]  # fmt: skip
@@ -112,6 +125,24 @@ CASES = [
 def test_an_amount_stands_there_with_all_that_belongs_to_it(document: str, claimed: str, type: str, held: bool) -> None:
     """Sign, currency, scale, rate and all parts of a number decide what stands in a document."""
     assert grounded(document, claimed, type) is held
+
+
+@all_rows("document, held", [
+    ("| Drug | Dose (mg) | Days |\n|---|---|---|\n| A | 10 | 3 |", True), ("| Dose (mg) |\n|---|\n| 10 |", True),
+    ("| Drug | mg |\n| A | 10 |", True), ("| Drug | Dose [mg] |\n| A | 10 |", True), ("Dose / mg: 10", True),
+    ("Drug;Dose in mg\nA;10", True), ("Drug  Dose, mg\nA     10", True), ("Dose (mg) : 10\n", True),
+    ("Dose (\u00b5g): 10000", True), ("| Drug | Dose (g) |\n| A | 1 |\n\n| Drug | Dose (mg) |\n| B | 10 |", True),
+    ("| Drug | Dose (g) | Days |\n|---|---|---|\n| A | 10 | 3 |", False), ("Dose (g): 10", False),
+    ("| Drug | Dose (mg/kg) |\n| A | 10 |", False), ("Dose (mg per kg): 10", False), ("Dose per kg (mg): 10", False),
+    ("| per kg |\n| Dose (mg) |\n| 10 |", False), ("| Dose (mg) | Dose (g) |\n| 1 | 10 |", False),
+    ("| Drug | Dose (mg) | Unit |\n| A | 10 | g |", False), ("Dose (mg): 10 per kg", False),
+    ("Dose (mg): <10", False), ("Dose (mg): 10-20", False), ("Dose (mg): -10", False), ("Dose (mg): (10)", False),
+    ("Dose (10^3 mg): 10", False), ("Dose (thousand mg): 10", False), ("Old dose (mg): 10", False),
+    ("~~Dose (mg): 10~~", False), ("| Drug | Dose (mg) |\n\n10 tablets", False),
+])  # fmt: skip
+def test_a_bare_number_is_in_the_unit_of_its_head_or_label(document: str, held: bool) -> None:
+    """`Dose (mg)` says what a number alone is an amount of; a rate or a scale makes it another."""
+    assert grounded(document, "10 mg", "quantity(mg)") is held
 
 
 @pytest.mark.parametrize("mark", ["~~{}~~", "<s>{}</s>", r"\sout{{{}}}", "[deleted: {}]", "<!-- {} -->"])
