@@ -34,7 +34,8 @@ _NO_ITEM: Final = frozenset({
 _PAID_BY: Final = frozenset({
     "sum", "cash", "change", "tender", "paid", "payment", "amount", "due", "round", "adj", "adjustment", "net", "gross",
     "visa", "mastercard", "amex", "card", "credit", "debit", "nett", "betrag", "bar", "gegeben", "zahlung", "espèces",
-    "monnaie", "efectivo", "cambio", "contanti", "resto", "by", "of", "incl", "excl", "rm", "myr",
+    "monnaie", "efectivo", "cambio", "contanti", "resto", "carried", "brought", "forward", "übertrag", "by",
+    "of", "incl", "excl", "rm", "myr",
 })  # fmt: skip
 """Words that do the same where nothing else stands there: ``Visa 60.30`` was paid, a ``visa fee`` is an item."""
 _WORD: Final = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
@@ -129,7 +130,10 @@ class Complete(DocumentCheck):
 
 
 class _AmountLines:
-    """The numbers of a document by its lines."""
+    """The numbers of a document by its lines.
+
+    Words that stand beside every amount that was taken, such as ``Amount: 24.50 EUR``, are the label of an item's.
+    """
 
     def __init__(
         self,
@@ -152,6 +156,7 @@ class _AmountLines:
             if not {fold(word) for word in _WORD.findall(each)} <= apart | self._paid:
                 self._known |= {bisect_left(self._breaks, span[0]): False for span in words.find(each)}
         self._taken = [each for each in self._numbers if each.value in sought]
+        self._label = self._item_label()
         self._lines = {self._line(each) for each in self._taken if not self._is_apart(each)}
         styles = {self._style(each) for each in self._taken if not self._is_apart(each)}
         self._styles = styles or {(2, False), (2, True)}
@@ -207,6 +212,17 @@ class _AmountLines:
         clauses = [match.end() - 1 for match in _CLAUSE.finditer(self._text)]
         return sorted({*self._ends, *clauses, *numbers})
 
+    def _item_label(self) -> frozenset[str]:
+        """The words beside each amount that was taken, where no other words for payments stand on as many lines."""
+        named: dict[Fraction, set[frozenset[str]]] = {}
+        for each in self._taken:
+            named.setdefault(Fraction(each.value), set()).add(self._words(self._line(each)))
+        lines = map(self._words, {self._line(each) for each in self._numbers})
+        counted = Counter(words for words in lines if words and words <= self._paid).most_common(2)
+        if len(named) < 2 or not counted or (len(counted) > 1 and counted[0][1] == counted[1][1]):
+            return frozenset()
+        return counted[0][0] if all(counted[0][0] in words for words in named.values()) else frozenset()
+
     def _line(self, number: FoundNumber) -> int:
         return bisect_left(self._breaks, number.start)
 
@@ -225,9 +241,13 @@ class _AmountLines:
 
     def _apart_line(self, line: int) -> bool:
         if line not in self._known:
-            words = {fold(word) for word in _WORD.findall(_INCLUDED.sub(" ", self._piece(line)))}
-            self._known[line] = not self._apart.isdisjoint(words) or (bool(words) and words <= self._paid)
+            words = self._words(line)
+            paid = bool(words) and words <= self._paid and words != self._label
+            self._known[line] = paid or not self._apart.isdisjoint(words)
         return self._known[line]
+
+    def _words(self, line: int) -> frozenset[str]:
+        return frozenset(fold(word) for word in _WORD.findall(_INCLUDED.sub(" ", self._piece(line))))
 
     def _style(self, number: FoundNumber) -> tuple[int, bool]:
         decimals = _PARTS.search(self._text[number.start : number.end])

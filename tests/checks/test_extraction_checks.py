@@ -82,6 +82,24 @@ def test_a_part_that_does_not_stand_there_or_has_no_place_of_its_own_is_refused(
     assert reason in verdict.reason
 
 
+@all_rows("form, closing", [
+    ("Item: {what}\nSpent: {spent}\nAmount: {amount} EUR\n", "Total: 105.00 EUR"),
+    ('{{"item": "{what}", "day": "{spent}",\n"eur": {amount}}},\n', '{{"total": 105.00}}'),
+    ("{what}, {spent}\nBetrag: {amount}\n", "Summe 105.00"),
+    ("| {what} | {spent} | {amount} |\n", "| carried forward | | 105.00 |"),
+])  # fmt: skip
+def test_a_label_that_every_amount_has_makes_no_total_of_it(form: str, closing: str) -> None:
+    """`Amount:` in front of each item's is its label; one that is left out, and one that closes, are still told."""
+    document = "".join(form.format(**item) for item in RIGHT) + closing
+    for check in (Grounded("doc"), Complete("doc", "amount")):
+        assert judged(check, ITEMS, RIGHT, document).outcome == "pass"
+    assert judged(Complete("doc", "amount"), ITEMS, RIGHT[:2], document).outcome == "fail"
+    paid = f"{document}\nAmount due 99.00\nCash 110.00\nCash 5.00\n"
+    assert judged(Complete("doc", "amount"), ITEMS, RIGHT, paid).outcome == "pass"
+    cash = [{**RIGHT[0], "amount": amount} for amount in ("110.00", "5.00")]
+    assert judged(Complete("doc", "amount"), ITEMS, cash, paid).outcome == "fail"
+
+
 def test_items_may_be_listed_in_another_order_and_share_what_stands_once() -> None:
     """The order is that of the document, and a date in the heading belongs to all of them."""
     assert judged(Grounded("doc"), ITEMS, RIGHT[::-1], CLAIM).outcome == "pass"
