@@ -32,7 +32,7 @@ from stepguard.engine.demonstrations import (
 from stepguard.engine.shown_values import ShownValues, documents_in, quoted
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import substitute
-from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number, walk
+from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number
 from stepguard.language.quantities import write_unit
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
@@ -87,7 +87,7 @@ class Prompter:
         self._common = procedure.straight and kinds <= PLAIN_KINDS and not any(step.examples for step in asked)
         # A format of your own says itself what it wants.
         brief = wording == "brief" and self._common and type(reply_format) is EquationFormat
-        self._brief = brief and all(_in_whole_numbers(step, {}) for step in asked)
+        self._brief = brief and all(map(_in_whole_numbers, asked))
         self.prefix: Final[tuple[Message, ...]] = self._prefix_of(kinds)
         self._order = {one.name: place for place, one in enumerate(procedure.inputs)}
 
@@ -106,8 +106,10 @@ class Prompter:
             before: steps before them whose text leads into theirs.
             draft: the model's own working, which the reply is to be made from.
         """
-        if self._brief and draft is None and not before and all(_in_whole_numbers(step, values) for step in steps):
-            return (*_BRIEF, Message("user", "\n".join(("Steps:", *(_filled_in(step, values) for step in steps)))))
+        if self._brief and draft is None and not before:
+            lines = [line for step in steps if (line := _filled_in(step, values)) is not None]
+            if len(lines) == len(steps):
+                return (*_BRIEF, Message("user", "\n".join(("Steps:", *lines))))
         text = self._described(steps, values, before)
         if draft is not None:
             # Lone surrogates could not be sent.
@@ -162,32 +164,37 @@ class Prompter:
         return describe_steps(steps, values, before=before, order=self._order)
 
 
-def _filled_in(step: Step, values: Mapping[str, Value]) -> str:
-    assert step.expression is not None
-    # A value that is not known yet stays a name, as text does.
-    return f"{step.id} = {substitute(step.expression, {name: values.get(name, '') for name in step.reads})}"
+def _filled_in(step: Step, values: Mapping[str, Value]) -> str | None:
+    """A step with its values in its formula, None where it is not in whole numbers."""
+    tree = step.expression
+    if tree is None or not _in_whole_numbers(step):
+        return None
+    filled: dict[str, Value] = {}
+    for name in step.reads:
+        filled[name] = value = values.get(name, "")  # what is not known yet stays a name, as text does
+        if type(value) is not int and name in values:
+            return None
+    return f"{step.id} = {substitute(tree, filled)}"
 
 
-def _in_whole_numbers(step: Step, values: Mapping[str, Value]) -> bool:
+def _in_whole_numbers(step: Step) -> bool:
     """Whether a step is a formula and nothing else, which adds, subtracts and multiplies whole numbers."""
-    tree, kind = step.expression, step.type
-    if tree is None or step.instruction or step.examples or not step.show_work or _form(step):
-        return False
     return (
-        kind.kind in ("number", "integer")
-        and all(_is_whole(each) for each in walk(tree))
-        and all(type(values[name]) is int for name in step.reads if name in values)
+        step.expression is not None
+        and not (step.instruction or step.examples)
+        and step.show_work
+        and step.type.kind in ("number", "integer")
+        and not _form(step)
+        and _is_whole(step.expression)
     )
 
 
-def _is_whole(part: Expression) -> bool:
-    match part:
-        case Number(value=value, percent=percent):
-            return type(value) is int and not percent
-        case Chain(operators=operators):
-            return "/" not in operators
-        case _:
-            return isinstance(part, Name | Negate)
+def _is_whole(tree: Expression) -> bool:
+    if type(tree) is Chain:
+        return "/" not in tree.operators and all(map(_is_whole, tree.operands))
+    if type(tree) is Number:
+        return type(tree.value) is int and not tree.percent
+    return type(tree) is Name or (type(tree) is Negate and _is_whole(tree.operand))
 
 
 def _sample(procedure: Procedure) -> Iterator[Step]:

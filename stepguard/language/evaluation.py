@@ -71,11 +71,14 @@ def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
         pieces: list[str] = []
         for operand in tree.operands:
             value = _leaf(operand, values)
-            if type(value) is not int:  # no mutate: likewise
-                break
             if pieces:
                 pieces.append(tree.operators[len(pieces) // 2])
-            pieces.append(f"({value})" if value < 0 and pieces else str(value))
+            if type(value) is int:  # no mutate: likewise
+                pieces.append(f"({value})" if value < 0 and len(pieces) > 1 else str(value))
+            elif type(operand) is Name and type(value) is str:  # no mutate: likewise
+                pieces.append(operand.name)
+            else:
+                break
         else:
             return " ".join(pieces)
     return format_expression(_filled(tree, values))
