@@ -30,6 +30,7 @@ from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
 from stepguard.documents.places import Place
 from stepguard.documents.standing import Statements
+from stepguard.documents.tick_boxes import said_no
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.amounts import FoundNumber, find_numbers
@@ -82,11 +83,12 @@ class Grounded(DocumentCheck):
     an amount in the unit that its head or its label ends with: ``Dose (mg): 10``. Every other number is found whatever
     stands beside it, unless the document does not state it: it is denied, asked, called wrong, void, old, an estimate
     or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
-    (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated. What
-    `beside` finds is not the value itself. A name is found as whole words and whole numbers, without regard to case,
-    white space and the kind of quotes, unless what stands beside it makes it another one (``not approved``, ``up to 10
-    mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000 characters is not
-    searched: the verdict is undecided.
+    (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated, a date that
+    another one is counted from (``10 days after``) is not, and an option beside an empty box is not chosen
+    (`stepguard.documents.tick_boxes`). What `beside` finds is not the value itself. A name is found as whole words and
+    whole numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it
+    another one (``not approved``, ``up to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of
+    more than 2,000,000 characters is not searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.
@@ -418,8 +420,10 @@ def _weighed(
     amount = kind.numeric or kind.kind == "date" or kind.kind in MEASURES
     money = kind.currency is not None
     for span in spans:
-        weighed = amount or begins_amount(text, *span)
-        yield span, statements.against(span, question, money=money) if weighed else ""
+        if amount or begins_amount(text, *span):
+            yield span, statements.against(span, question, money=money)
+        else:
+            yield span, said_no(text, *span) if kind.options else ""
 
 
 def _places(written: str) -> int:

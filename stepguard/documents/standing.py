@@ -94,6 +94,9 @@ class Statements:
             return f"behind {shorten(governed[0].strip(), 40)!r}"
         if guessed(self._text, start, end) and not _GUESSING.search(question):
             return "as a guess"
+        counted = words.OFFSET.search(front[-_REACH:]) or words.OFFSET_BEHIND.match(self._text, end)
+        if counted is not None and counted["way"].casefold() not in question.casefold():
+            return f"as what {shorten(counted[0].strip(), 40)!r} is counted from"
         if words.ASKED.match(self._text, end):
             return "as part of a question"
         if (

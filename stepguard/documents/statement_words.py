@@ -110,6 +110,19 @@ CALLED_BEFORE: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """What stands in front of an amount that nobody is to take for one; a question may ask for an old one or an example."""
+_SPAN: Final = (
+    r"(?:days?|weeks?|months?|years?|tagen?|wochen?|monaten?|jahren?|jours|semaines|mois|ans|d\u00edas|giorni)"
+)
+OFFSET: Final = lazy_pattern(
+    rf"\b[^\W_]+ (?:[^\W\d_]+ )?{_SPAN} (?P<way>after|before|from|following|past|prior to|later than|ahead of|nach|vor"
+    r"|ab|apr\u00e8s|avant|despu\u00e9s de|antes de|dopo|prima (?:di|del)|(?<=days )of|(?<=weeks )of|(?<=months )of)"
+    r"(?: (?:the|dem|le|el|il))?(?: \w{2,9},?)? \Z",
+    re.IGNORECASE,
+)
+"""In front of a date, what makes it the one that another is counted from."""
+OFFSET_BEHIND: Final = lazy_pattern(
+    rf",? ?(?P<way>plus|minus|[-+\u2212]) ?(?:[0-9]{{1,4}}|[^\W\d_]{{1,9}}) (?:[^\W\d_]+ )?{_SPAN}\b", re.IGNORECASE
+)
 _UNBROKEN: Final = r"(?:(?!\b(?:and|but|because|since|so|as|if|although)\b)[^.,;:!?()\n])*"
 _LEAVING: Final = "(?:need|know|realise|forget|overlook|miss|mind|ignore|include|contain|cover|exceed|hesitate|worry)"
 GOVERNED: Final = lazy_pattern(

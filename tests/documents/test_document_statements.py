@@ -346,3 +346,40 @@ def test_why_an_amount_is_not_stated_is_said(document: str, said: str) -> None:
 def test_a_scale_behind_an_amount_belongs_to_it(document: str) -> None:
     """G05: the scale may stand behind the amount, in brackets or in the next cell."""
     assert not grounded(document, "80", "money(EUR)")
+
+
+@all_rows("document", [
+    "10 days after 5 March 2026", "the day before 5 March 2026", "two weeks from the 5 March 2026",
+    "within 14 days of 5 March 2026", "5 March 2026 plus 10 days", "2026-03-05 + 3 months", "drei Tage nach 2026-03-05",
+    "30 calendar days following Thursday, 5 March 2026", "dix jours apr\u00e8s le 2026-03-05",
+])  # fmt: skip
+def test_a_date_that_another_one_is_counted_from_answers_no_other_question(document: str) -> None:
+    """Ten days after the 5th is not the 5th, unless it is asked what is counted from."""
+    assert not grounded(f"Due: {document}.", "2026-03-05", "date", question="Copy the day on which it is due.")
+    assert not grounded(document, "2026-03-05", "date", question="Copy the due date.")
+    way = next((way for way in ("after", "before", "from", "of", "plus", "following") if f" {way} " in document), None)
+    if way is not None:
+        assert grounded(document, "2026-03-05", "date", question=f"The date {way} which is counted.")
+    for plain in ("by 5 March 2026", "in 10 days, on 5 March 2026", "5 March 2026, 10 days"):
+        assert grounded(plain, "2026-03-05", "date")
+
+
+CHOSEN = (
+    "[x] {yes} [ ] {no}", "[ ] {no}  [x] {yes}", "\u2612 {yes} \u2610 {no}", "{yes} [X]  {no} [ ]",
+    "{yes}: yes, {no}: no", "Status: \u2610 {no} \u2611 {yes}", "Decision (tick one): ( ) {no} (X) {yes}",
+    "| \u2610 | {no} |\n| \u2612 | {yes} |", "| {no} | \u2610 |\n| {yes} | \u2612 |", "- [ ] {no}\n- [x] {yes}",
+    '{{"{yes}": true, "{no}": false}}', "{no}=false\n{yes}=true", "{yes} ........ yes\n{no} ........ no",
+    "\u25cb {no} \u25cf {yes}", "\u2717 {no} \u2713 {yes}", "{yes} [Y] {no} [N]",
+    "\u2610 urgent   Status: {yes}; {no} (no)", "[1] {yes}\n{no} - no",
+)  # fmt: skip
+
+
+@all_rows("form", CHOSEN)
+@pytest.mark.parametrize("pair", [("approved", "rejected"), ("very high", "low")])
+def test_an_option_beside_an_empty_box_is_not_the_one_that_is_chosen(form: str, pair: tuple[str, str]) -> None:
+    """Boxes stand in front or behind, on a line or in a table, and a no or a false does the same."""
+    kind = f"one_of({pair[0]}, {pair[1]})"
+    for yes, no in (pair, pair[::-1]):
+        document = f"Form 7\n{form.format(yes=yes.capitalize(), no=no)}\nsigned"
+        assert grounded(document, yes, kind)
+        assert not grounded(document, no, kind)
