@@ -80,12 +80,11 @@ class Unfolding:
             if self._awaited and not any(name in self._state.values for name in self._awaited):
                 return
             try:
-                item = next(self._walk)
-            except StopIteration:
-                self.ended = True
-                return
+                item = next(self._walk, None)
             except (EvaluationError, ProcedureError, ValueRefused, Halt) as error:
-                self.ended, self.failure = True, error
+                self.failure, item = error, None
+            if item is None:
+                self.ended = True
                 return
             if isinstance(item, Pending):
                 self._awaited = ()
@@ -234,8 +233,7 @@ class Unfolding:
 
     def _for_each(self, loop: ForEach, scope: Scope, control: Strength, site: str) -> _Walk:
         items, support = yield from self._value(loop.over, scope)
-        if not isinstance(items, tuple):
-            raise ProcedureError(f"{format_expression(loop.over)} is no list, and `for each` goes through one")
+        assert isinstance(items, tuple)
         control = weakest((control, support))
         of = loop.over.name if is_variable(loop.over) else loop.variable
         rounds: list[Scope] = []
@@ -253,24 +251,18 @@ class Unfolding:
                 self.ways[site] += 1
                 walks[begun] = (self._body(loop.body, inner, control, f"{site}."), ())
                 begun += 1
-            ready = False
             for number, (walk, awaited) in list(walks.items()):
                 if awaited and not any(name in self._state.values for name in awaited):
                     continue
-                ready = True
-                awaited = ()
                 for item in walk:
-                    if isinstance(item, Pending):
-                        yield item
-                    else:
-                        awaited = item
+                    if not isinstance(item, Pending):
+                        walks[number] = (walk, item)
                         break
+                    yield item
                 else:
                     self._drop_later(tuple(rounds[number].given.values()))
                     del walks[number]
-                    continue
-                walks[number] = (walk, awaited)
-            if not ready and walks:
+            if walks and (begun == len(items) or len(walks) == window):
                 # Any of these lets one of the rounds go on.
                 yield tuple(name for _, awaited in walks.values() for name in awaited)
         for name in assigned(loop.body):
@@ -280,8 +272,8 @@ class Unfolding:
 
     def _loop(self, scope: Scope) -> int:
         """The number of a loop among those that begin in a scope, from 0."""
-        scope.loops += 1
-        return scope.loops - 1
+        number, scope.loops = scope.loops, scope.loops + 1
+        return number
 
     def _round(self, scope: Scope, loop: int, number: int, path: str) -> Scope:
         """The scope of a round. What it sets has a name that no round of another loop has: `k_0`, then `k_b0`."""

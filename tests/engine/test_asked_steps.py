@@ -1,0 +1,551 @@
+"""What is asked of a procedure with branches, loops and calls: which steps, in which words, over which values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import pytest
+from control_flow_harness import RIGHT
+
+from stepguard import Guard, Procedure
+from stepguard.language.expressions import format_expression
+from stepguard.procedure import Step, Tool
+from stepguard.results import Result
+from stepguard.testing import SimulatedModel
+
+
+class Case(NamedTuple):
+    """A procedure with its inputs; what is asked, a request a paragraph; the values that stand there."""
+
+    text: str
+    inputs: Mapping[str, object]
+    asked: str
+    values: Mapping[str, object]
+
+
+def run(text: str, inputs: Mapping[str, object], **options: Any) -> tuple[Result, list[list[str]], dict[str, object]]:
+    """A run without slips, with what each request asks, and the values of all."""
+    requests: list[list[str]] = []
+    values: dict[str, object] = {}
+    model = SimulatedModel(slips=RIGHT, answers=options.pop("answers", {}))
+
+    class Watched:
+        def complete(self, request: Any) -> Any:
+            requests.append([_shown(step) for step in request.steps])
+            values.update(request.values)
+            return model.complete(request)
+
+    options = {"segment": 50, **options}
+    return Guard(Watched(), **options).run(Procedure.parse(text), inputs), requests, values
+
+
+def _shown(step: Step) -> str:
+    return (
+        f"{step.id}: {step.instruction}"
+        if step.expression is None
+        else f"{step.id} = {format_expression(step.expression)}"
+    )
+
+
+CASES = {
+    "fields, rows of tables and sides of choices": Case(
+        """
+record Item:
+  amount: money(EUR)
+  late: boolean
+inputs: items: list of Item, country: text
+table daily: country: text -> money(EUR)
+  DE: 28
+  FR: 35
+for each item in items:
+  paid: money(EUR) = min(item.amount, daily[country])
+  twice: money(EUR) = paid * 2 if item.late else paid + 1
+total: money(EUR) = sum of paid
+most: money(EUR) = max of twice
+number: integer = count of paid
+top = total * 2 + items[1].amount - paid[1]
+all_late: boolean = all of items.late
+""",
+        {"items": [{"amount": "30.00", "late": True}, {"amount": "5.00", "late": False}], "country": "DE"},
+        """
+paid_0 = min(item_0_amount, daily_country)
+twice_0 = paid_0 * 2
+paid_1 = min(item_1_amount, daily_country)
+twice_1 = paid_1 + 1
+total = paid_0 + paid_1
+most = max(twice_0, twice_1)
+
+top = total * 2 + items_1_amount - paid_1_
+""",
+        {
+            "item_0_amount": 30,
+            "daily_country": 28,
+            "item_1_amount": 5,
+            "items_1_amount": 5,
+            "total": Decimal("33.00"),
+            "paid_1_": 5,
+        },
+    ),
+    "rounds of loops in loops, and of calls": Case(
+        """
+procedure fee:
+  inputs: amount, rate = 2
+  for each n in [1, 2]:
+    part = amount * n * rate
+  answer: sum of part
+inputs: xs: list of number
+for each x in xs:
+  for each y in [x, 10]:
+    a = x + y
+  s = sum of a
+  c = call fee(amount=s)
+out = c[0] + 1
+""",
+        {"xs": [3, 4]},
+        """
+a_0_0 = x_0 + y_0_0
+a_0_1 = x_0 + y_0_1
+s_0 = a_0_0 + a_0_1
+a_1_0 = x_1 + y_1_0
+a_1_1 = x_1 + y_1_1
+s_1 = a_1_0 + a_1_1
+
+part_0_c_0 = amount_0_c * n_0_c_0 * rate_0_c
+part_0_c_1 = amount_0_c * n_0_c_1 * rate_0_c
+part_1_c_0 = amount_1_c * n_1_c_0 * rate_1_c
+part_1_c_1 = amount_1_c * n_1_c_1 * rate_1_c
+
+out = c_0 + 1
+""",
+        {
+            "x_0": 3,
+            "y_0_0": 3,
+            "y_0_1": 10,
+            "x_1": 4,
+            "y_1_0": 4,
+            "y_1_1": 10,
+            "amount_0_c": 19,
+            "amount_1_c": 22,
+            "n_0_c_0": 1,
+            "n_0_c_1": 2,
+            "n_1_c_0": 1,
+            "n_1_c_1": 2,
+            "rate_0_c": 2,
+            "rate_1_c": 2,
+            "c_0": 114,
+        },
+    ),
+    "rounds of a loop that carries over": Case(
+        """
+k = 0
+repeat at most 5 times until k >= 2:
+  k = k + 1
+  if k > 1:
+    z = k * 7
+  else if k > 5:
+    z = k * 8
+  else:
+    z = k * 9
+repeat at most 5 times until k >= 3:
+  k = k + 1
+out = k + z
+""",
+        {},
+        """
+k_0 = k + 1
+
+z_0 = k_0 * 9
+k_1 = k_0 + 1
+
+z_1 = k_1 * 7
+k_b0 = k_1 + 1
+
+out = k_b0 + z_1
+""",
+        {"k": 0, "k_0": 1, "k_1": 2, "k_b0": 3, "z_1": 14},
+    ),
+    "names that nothing else has": Case(
+        """
+record Line:
+  what: text
+  days: list of number
+inputs: b: Line, bs: list of Line, paid_1, word: text, w: list of text, f: boolean
+table rate: what: text -> number
+  a b: 2
+  c: 3
+for each n in [4, 9]:
+  paid = n * rate[b.what] + b.days[1]
+  same = rate[b.what]
+  other = paid + b.days[count of b.days - 1]
+  logical: boolean = (word in w) or not f
+  long = n + bs[0].days[0] + (sum of bs[0].days) + (count of day for day in bs[0].days where day > 1 and day < n)
+m = min of paid
+q = (sum of other) / (count of other) + paid_1 - 5
+some: boolean = any of logical
+every: boolean = all of logical
+code = rate["c"] + rate["a b"]
+""",
+        {
+            "b": {"what": "a b", "days": [7, 8]},
+            "bs": [{"what": "c", "days": [7, 8]}],
+            "paid_1": 9,
+            "word": "x",
+            "w": ["x", "y"],
+            "f": True,
+        },
+        """
+paid__0 = n__0 * rate_b_what + b_days_1
+other__0 = paid__0 + b_days_count_of_b_days_1__0
+logical__0 = word_in_w or not f
+long__0 = n__0 + bs_0_days_0 + sum_of_bs_0_days__0 + count_of_day_for_day_in_bs_0_days_where_
+paid__1 = n__1 * rate_b_what + b_days_1
+other__1 = paid__1 + b_days_count_of_b_days_1__1
+logical__1 = word_in_w or not f
+long__1 = n__1 + bs_0_days_0 + sum_of_bs_0_days__1 + count_of_day_for_day_in_bs_0_days_where__
+m = min(paid__0, paid__1)
+
+q = (other__0 + other__1) / count_of_other + paid_1 - 5
+some = logical__0 or logical__1
+every = logical__0 and logical__1
+code = rate_c + rate_a_b
+""",
+        {
+            "n__0": 4,
+            "n__1": 9,
+            "rate_b_what": 2,
+            "b_days_1": 8,
+            "b_days_count_of_b_days_1__0": 8,
+            "word_in_w": True,
+            "f": True,
+            "b_days_count_of_b_days_1__1": 8,
+            "bs_0_days_0": 7,
+            "sum_of_bs_0_days__0": 15,
+            "sum_of_bs_0_days__1": 15,
+            "count_of_day_for_day_in_bs_0_days_where_": 0,
+            "count_of_day_for_day_in_bs_0_days_where__": 2,
+        },
+    ),
+    "what is there already is not asked": Case(
+        """
+record Item:
+  amount: number
+  days: duration
+inputs: xs: list of number, f: boolean, p: percent, i: Item, d: date, word: text
+for each x in xs:
+  y = x * 2
+e = sum of y
+most = max of y
+side = e if f else 1 / 0
+same: percent = p
+field = i.amount
+number = i.days / 1 day
+word2: text = word
+said: text = "yes" if f else "no"
+five = 5
+due: date = d
+rounded: decimal(0) = i.amount
+""",
+        {"xs": [3], "f": True, "p": "5%", "i": {"amount": "2.5", "days": "36 hours"}, "d": "2026-01-31", "word": "a"},
+        """
+y_0 = x_0 * 2
+rounded = i_amount
+""",
+        {"x_0": 3, "i_amount": Fraction(5, 2)},
+    ),
+    "names that are given behind those of steps": Case(
+        """
+record Rate:
+  n_2: number
+inputs: r: Rate, xs: list of number, f: boolean, ds: list of duration
+a = r.n_2 * 2
+m: boolean = (5 in xs) or not f
+for each _n in [1, 2, 3]:
+  r_n = _n + a
+for each x in ds:
+  y = x / 1 day
+e = a + (sum of y) * 2
+none: duration = sum of ds
+""",
+        {"r": {"n_2": 7}, "xs": [5, 6], "f": True, "ds": []},
+        """
+a = r_n_2_ * 2
+m = v5_in_xs or not f
+r_n_0 = _n_0 + a
+r_n_1 = _n_1 + a
+r_n_2 = _n_2 + a
+e = a + 0 * 2
+""",
+        {"r_n_2_": 7, "v5_in_xs": True, "_n_2": 3},
+    ),
+    "arithmetic as it is written": Case(
+        """
+inputs: e, f: boolean, p: percent, over: duration
+neg = -e ^ 2 + round(e / 3, 1) + sqrt(4) - e // 4 % 3
+logic: boolean = not (f and e > 3) or e == 6
+rest: percent = 1 - p
+share: percent = e / (e + 1)
+days = over / 1 days * 2 + e
+hours = e * 2 / (over / 1 hour)
+""",
+        {"e": 6, "f": True, "p": "5%", "over": "3 days"},
+        """
+neg = -e^2 + round(e / 3, 1, half_up) + sqrt(4) - e // 4 % 3
+logic = not (f and e > 3) or e == 6
+rest = 1 - p
+share = e / (e + 1)
+days = over_in_days * 2 + e
+hours = e * 2 / over_in_hour
+""",
+        {"e": 6, "f": True, "p": Fraction(1, 20), "over_in_days": 3, "over_in_hour": 72},
+    ),
+    "dates, texts and what is said in words": Case(
+        """
+inputs: start: date, word: text, xs: list of number
+for each n in [1, 2]:
+  late: boolean = start > 2026-01-31 and n > 1
+  long = n * 2
+  note: text = "Say {word}, {long} and {n}, {word}." (reads word, long, n)
+  other: boolean = late or word == "no"
+pair: list of number = [long[0], 3]
+same: list of number = xs
+""",
+        {"start": "2026-01-01", "word": "so", "xs": [5]},
+        """
+late_0: Work out start > 2026-01-31 and n_0 > 1.
+other_0: Work out late_0 or word == "no".
+late_1: Work out start > 2026-01-31 and n_1 > 1.
+other_1: Work out late_1 or word == "no".
+
+long_0 = n_0 * 2
+long_1 = n_1 * 2
+
+note_0: Say {word}, long_0 and n_0, {word}.
+note_1: Say {word}, long_1 and n_1, {word}.
+""",
+        {"word": "so", "long_0": 2, "long_1": 4, "n_1": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_step_is_asked_over_plain_variables_with_their_values(name: str) -> None:
+    """The guard looks up what can be looked up; each value has a name that nothing else has."""
+    case = CASES[name]
+    result, requests, values = run(case.text, case.inputs)
+    assert result.problem is None
+    assert requests == [each.strip().split("\n") for each in case.asked.strip().split("\n\n")]
+    assert {key: values[key] for key in case.values} == case.values
+
+
+def places(result: Result) -> list[tuple[str, str, str]]:
+    """Of every step its place, its name in the run, and its statement."""
+    return [(str(record.occurrence), record.occurrence.step, record.occurrence.site) for record in result.steps]
+
+
+WAYS = """
+procedure double:
+  inputs: v
+  if v > 3:
+    w = by code v * 2
+  else if v > 2:
+    w = by code v * 3
+  else:
+    w = by code v * 4
+  answer: w + 0
+inputs: x
+for each n in [1, 3, 5]:
+  d = call double(v=n)
+  for each m in [n]:
+    e = by code m + 1
+k = by code x
+repeat at most 3 times until k > 1:
+  k = by code k + 1
+repeat at most 2 times until true:
+  j = by code k
+  for each m in [7]:
+    e2 = by code m
+if k > 9:
+  unused = by code 1
+c = call double(v=k)
+"""
+
+
+def test_every_step_tells_its_place_its_name_and_its_statement() -> None:
+    """Branches, loops, rounds and calls are counted as they are entered."""
+    result, requests, _ = run(WAYS, {"x": 0})
+    assert (result.status, result.answer, requests) == ("verified", 8, [])
+    assert places(result) == [
+        ("n[0].d.w", "w_0_d", "0.0.0.2.0"),
+        ("n[1].d.w", "w_1_d", "0.0.0.1.0"),
+        ("n[2].d.w", "w_2_d", "0.0.0.0.0"),
+        ("n[0].m[0].e", "e_0_0", "0.1.0"),
+        ("n[1].m[0].e", "e_1_0", "0.1.0"),
+        ("n[2].m[0].e", "e_2_0", "0.1.0"),
+        ("k", "k", "1"),
+        ("repeat[0].k", "k_b0", "2.0"),
+        ("repeat[1].k", "k_b1", "2.0"),
+        ("repeat2[0].j", "j_c0", "3.0"),
+        ("repeat2[0].m[0].e2", "e2_c0_0", "3.1.0"),
+        ("c.w", "w_c", "5.0.2.0"),
+    ]
+    assert result.ways == {
+        "0": 3, "0.0": 3, "0.0.0.2": 1, "0.0.0.1": 1, "0.0.0.0": 1, "0.1": 3,
+        "2": 2, "3": 1, "3.1": 1, "4.1": 1, "5": 1, "5.0.2": 1,
+    }  # fmt: skip
+    assert dict(result.values) == {
+        "x": 0, "d": (4, 9, 10), "e": ((2,), (4,), (6,)), "k": 2, "j": 2, "e2": (7,), "c": 8,
+    }  # fmt: skip
+
+
+def test_what_some_rounds_do_not_set_is_no_list() -> None:
+    """It is no value of the run either, since there is none for every item."""
+    text = "for each n in [1, 2]:\n  a = by code n\n  if n > 1:\n    b = by code n * 2\nanswer: sum of a\n"
+    result, _, _ = run(text, {})
+    assert (result.answer, dict(result.values)) == (3, {"a": (1, 2)})
+
+
+def test_loops_are_told_apart_however_many_there_are() -> None:
+    """What the rounds of each set has a name of its own."""
+    result, _, _ = run("".join(f"for each n in [{at}]:\n  a{at} = by code n\n" for at in range(54)), {})
+    assert [record.occurrence.step for record in result.steps] == [
+        f"a{at}_{letters}0"
+        for at, letters in enumerate(
+            ["", *"bcdefghijklmnopqrstuvwxyz", *(f"{a}{b}" for a in "bc" for b in "abcdefghijklmnopqrstuvwxyz")][:54]
+        )
+    ]
+
+
+CALLED = "procedure f:\n  inputs: v\n  y = by code 1 / v\n  answer: y + 1\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "site"),
+    [
+        ("for each x in xs:\n  for each y in [xs[5]]:\n    a = by code x\n", "xs[0].for each", "0.0"),
+        ("k = by code 1\nrepeat at most 2 times until xs[k] > 0:\n  k = by code k + 1\n", "repeat", "1"),
+        ("for each x in xs:\n  if xs[5] > 0:\n    a = by code x\nanswer: 1\n", "xs[0].if", "0.0"),
+        ("if true:\n  z = by code 1\n  c = by code z + xs[5]\nanswer: 1\n", "c", "0.0.1"),
+        (f"{CALLED}for each x in xs:\n  c = call f(v=x - 9)\n", "xs[0].c.y", "0.0.0"),
+        (f"{CALLED}for each x in xs:\n  c = call f(v=xs[5])\n", "xs[0].c", "0.0"),
+        ("for each x in xs:\n  repeat at most 1 times until x > 0:\n    a = by code x\n"
+         "  repeat at most 3 times until x < 0:\n    b = by code x\n", "xs[0].repeat2[2]", "0.1"),
+        ("a = by code 1\nanswer: xs[5]\n", "#2", ""),
+    ],
+)  # fmt: skip
+def test_what_ends_a_run_is_told_by_its_place(text: str, path: str, site: str) -> None:
+    """The innermost statement, in the round and the call that it is in."""
+    head, tail = ("", text) if not text.startswith("procedure") else (CALLED, text.removeprefix(CALLED))
+    result, _, _ = run(f"{head}inputs: xs: list of number\n{tail}", {"xs": [9, 8]})
+    assert result.problem is not None
+    assert (str(result.problem.occurrence), result.problem.occurrence.site) == (path, site), result.problem
+    assert result.status in ("failed", "exhausted")
+
+
+def test_a_name_is_given_again_when_what_had_it_is_over() -> None:
+    """Rounds whose values would be called alike take turns: no name grows with their number."""
+    long = "the_numbers_that_are_added_up_in_each_of_the_rounds"
+    text = f"inputs: {long}: list of number\nk = 0\nrepeat at most 30 times until k >= 24:\n  k = k + {long}[k]\n"
+    result, requests, values = run(text, {long: [1, 2, 3] * 9})
+    assert (result.status, result.answer) == ("verified", 24)
+    assert len(requests) == 16
+    assert {name for name in values if name.startswith("the")} == {long[:40], f"{long[:40]}_"}
+
+
+def test_rounds_that_are_over_make_room_for_later_ones() -> None:
+    """A request holds steps of as many rounds as can be walked, whatever others had nothing to do."""
+    text = """
+inputs: xs: list of integer
+for each x in xs:
+  if x > 0:
+    a = x * 2
+    if a > 3:
+      b = a * 3
+answer: count of xs
+"""
+    _, requests, _ = run(text, {"xs": [0, 1] * 20})
+    assert [len(each) for each in requests] == [20]
+    _, requests, _ = run(text, {"xs": [*range(1, 41)]})
+    assert [len(each) for each in requests] == [32, 39, 8]
+
+
+ASKED = """
+record Item:
+  what: text
+  price: money(EUR)
+inputs: items: list of Item, total: money(USD), word: text
+for each item in items:
+  twice = item.price * 2
+  label: text = by code item.what
+  number = by code item.price
+  fine: boolean = ask person "Is {label} for {number}, that is {twice}, of {total} or {word} fine?"
+"""
+
+
+def test_a_person_is_asked_with_the_values_of_the_round() -> None:
+    """Amounts with their currency where they have one, and text that could be taken for more in quotes."""
+    questions: list[str | None] = []
+
+    def ask(step: Step, values: Mapping[str, object]) -> bool:
+        questions.append(step.instruction)
+        return True
+
+    items = [{"what": "a pen", "price": "2.50"}, {"what": 'é?\n"', "price": "3"}]
+    result, _, _ = run(ASKED, {"items": items, "total": "9.00", "word": "yes"}, person=ask)
+    assert result.status == "verified"
+    assert questions == [
+        "Is a pen for 2.50 EUR, that is 5, of 9.00 USD or yes fine?",
+        r'Is "é?\n\"" for 3.00 EUR, that is 6, of 9.00 USD or yes fine?',
+    ]
+
+
+def test_an_argument_of_a_tool_is_shown_as_what_it_is() -> None:
+    """Before the call is approved: amounts, lists, and texts in quotes."""
+    text = """
+inputs: items: list of money(EUR), who: text
+for each item in items:
+  r: text = tool pay(amount=item, total=item * 2, who=who, first=items[0], note="é", all=items)
+answer: count of r
+"""
+    questions: list[tuple[str | None, str]] = []
+
+    def ask(step: Step, values: Mapping[str, object]) -> bool:
+        questions.append((step.instruction, step.id))
+        return True
+
+    def pay(**given: object) -> str:
+        return "paid"
+
+    procedure = Procedure.parse(text, tools={"pay": Tool(pay, approval=True)})
+    result = Guard(SimulatedModel(slips=RIGHT), person=ask).run(procedure, {"items": ["1.00", "2.50"], "who": "Ann"})
+    assert result.status == "verified"
+    assert questions == [
+        (f'Approve the call pay({amount}, who="Ann", first=1, note="é", all=["1.00", "2.50"])?', name)
+        for amount, name in (("amount=1.00, total=2", "approve_r_0"), ("amount=2.50, total=5", "approve_r_1"))
+    ]
+    assert places(result) == [
+        ("items[0].approve_r", "approve_r_0", "0.0.approval"),
+        ("items[0].r", "r_0", "0.0"),
+        ("items[1].approve_r", "approve_r_1", "0.0.approval"),
+        ("items[1].r", "r_1", "0.0"),
+    ]
+
+
+def test_amounts_are_given_as_numbers_of_units_where_they_are_one() -> None:
+    """A density is none: it is worked out in words."""
+    pytest.importorskip("pint")
+    text = """
+inputs: w: quantity(kg), h: quantity(h)
+a = w / 1 kg * 2
+b: quantity(kg/l) = w / 1 l
+c = w / 500 g + 1
+d = 6 % 4 / 1 + h / 1 h
+"""
+    _, requests, values = run(text, {"w": "5 kg", "h": "2 h"})
+    assert requests == [
+        ["a = w_in_kg * 2", "d = 6 % 4 / 1 + h_in_h"],
+        ["b: Work out w / 1 l.", "c: Work out w / 500 g + 1."],
+    ]
+    assert {values[name] for name in ("w_in_kg", "h_in_h")} == {5, 2}
