@@ -17,6 +17,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import TYPE_CHECKING, ClassVar, Final
 
+from stepguard.core.plugins import name_of_class
 from stepguard.core.verdicts import Claim, DeviationKind, Strength, Verdict
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.digits import Exact, exact
@@ -41,7 +42,11 @@ class BuiltCheck(ABC):
 
     __slots__ = ()
     name: ClassVar[str]
-    """The name of its verdicts."""
+    """The name of its verdicts: that of its class in small letters, unless the class says another."""
+
+    def __init_subclass__(cls) -> None:
+        if "name" not in vars(cls):
+            cls.name = name_of_class(cls.__name__)
 
     @property
     def reads(self) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -71,7 +71,6 @@ class Cites(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
-    name: ClassVar[str] = "cites"
     document: str
     words: int
 
@@ -143,7 +142,6 @@ class Copied(DocumentCheck):
         words: how many words it has at least; a document with fewer may be copied as a whole.
     """
 
-    name: ClassVar[str] = "copied"
     document: str
     words: int = 1
 

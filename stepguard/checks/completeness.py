@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.checks.grounded_parts import parts_in
@@ -69,7 +69,6 @@ class Complete(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
-    name: ClassVar[str] = "complete"
     document: str
     field: str | None
     apart: tuple[str, ...]

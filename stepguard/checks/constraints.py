@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -76,7 +76,6 @@ class Range(BuiltCheck):
         ConfigError: no bound, two for one side, or bounds that leave no number between them.
     """
 
-    name: ClassVar[str] = "range"
     least: Exact | None
     most: Exact | None
     above: Exact | None
@@ -152,7 +151,6 @@ class Holds(BuiltCheck):
         ExpressionError: a relation is not in the language.
     """
 
-    name: ClassVar[str] = "holds"
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
@@ -220,7 +218,6 @@ class Requires(BuiltCheck):
         ExpressionError: a relation is not in the language.
     """
 
-    name: ClassVar[str] = "requires"
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
@@ -269,7 +266,6 @@ class Distinct(BuiltCheck):
         ConfigError: none is given.
     """
 
-    name: ClassVar[str] = "distinct"
     others: tuple[str, ...]
 
     def __init__(self, *others: str) -> None:

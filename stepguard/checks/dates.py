@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from stepguard.checks.built import BuiltCheck, unit_claimed
 from stepguard.core.arguments import check_flag
@@ -63,7 +63,6 @@ class DateIs(BuiltCheck):
         ConfigError: the expression, the order, a holiday or the weekend is none.
     """
 
-    name: ClassVar[str] = "date_is"
     expression: DateExpression
     order: DateOrder | None
     holidays: frozenset[date]
@@ -125,7 +124,6 @@ class DateHolds(BuiltCheck):
         ConfigError: a relation, the order, a holiday or the weekend is none.
     """
 
-    name: ClassVar[str] = "date_holds"
     relations: tuple[str, ...]
     sides: tuple[tuple[DateExpression, str, DateExpression], ...]
     order: DateOrder | None
@@ -221,7 +219,6 @@ class DaysBetween(BuiltCheck):
         ConfigError: an expression, the order, a holiday or the weekend is none.
     """
 
-    name: ClassVar[str] = "days_between"
     first: DateExpression
     last: DateExpression
     inclusive: bool

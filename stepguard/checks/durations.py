@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.checks.built import BuiltCheck, unit_claimed
 from stepguard.core.arguments import check_one_of, check_text
@@ -40,7 +40,6 @@ class DurationIs(BuiltCheck):
         ConfigError: the expression or the tolerance is no duration, or the unit is unknown.
     """
 
-    name: ClassVar[str] = "duration_is"
     terms: tuple[tuple[int, Exact | str], ...]
     unit: str | None
     within: Exact | None

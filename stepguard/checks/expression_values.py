@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Verdict
@@ -26,7 +26,6 @@ class Evaluates(BuiltCheck):
         expression: the expression, over variables that the step reads.
     """
 
-    name: ClassVar[str] = "evaluates"
     expression: Expression
 
     @property

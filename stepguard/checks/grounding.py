@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 from stepguard.checks.built import MAX_DOCUMENT, DocumentCheck, check_document
 from stepguard.checks.citation import Copied
@@ -94,7 +94,6 @@ class Grounded(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
-    name: ClassVar[str] = "grounded"
     document: str
     kind: GroundedKind | None
     beside: str | tuple[tuple[str, str], ...] | None

@@ -18,7 +18,7 @@ from decimal import Decimal
 from fractions import Fraction
 from functools import lru_cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.checks.text import FAILURES, MAX_TEXT, compile_pattern, unless_text
@@ -71,7 +71,6 @@ class Schema(BuiltCheck):
         MissingExtraError: a JSON Schema is given and jsonschema is not installed.
     """
 
-    name: ClassVar[str] = "schema"
     document: str | None
     model: type[BaseModel] | None
     veto: bool

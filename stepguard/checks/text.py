@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.arguments import check_count, check_flag, check_names, check_text
@@ -114,7 +114,6 @@ class Pattern(_TextCheck):
         ConfigError: the pattern is none, or the text of a failure matches it and `veto` is not set.
     """
 
-    name: ClassVar[str] = "pattern"
     pattern: str
     veto: bool
 
@@ -156,7 +155,6 @@ class OneOf(_TextCheck):
         ConfigError: no options, or one is no text, is empty, or stands twice.
     """
 
-    name: ClassVar[str] = "one_of"
     options: tuple[str, ...]
     ignore_case: bool
 
@@ -200,7 +198,6 @@ class Forbidden(_TextCheck):
         ConfigError: nothing is forbidden, a word holds no letter or digit, or a pattern is none.
     """
 
-    name: ClassVar[str] = "forbidden"
     words: tuple[str, ...]
     patterns: tuple[str, ...]
 
@@ -250,7 +247,6 @@ class Length(_TextCheck):
         ConfigError: the bounds are no whole numbers, negative, or leave no length.
     """
 
-    name: ClassVar[str] = "length"
     least: int
     most: int | None
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option, unit_claimed
 from stepguard.core.arguments import check_flag, check_one_of, check_text
@@ -114,7 +114,6 @@ class Quantity(_Measure):
         MissingExtraError: pint is not installed.
     """
 
-    name: ClassVar[str] = "quantity"
     expected: Amount | str | Expression
     unit: Unit | None
     converts: bool
@@ -226,7 +225,6 @@ class Measured(_Measure):
         MissingExtraError: pint is not installed.
     """
 
-    name: ClassVar[str] = "measured"
     unit: Unit
     least: Exact | None
     most: Exact | None

@@ -68,7 +68,7 @@ class Plugins:
         Raises AttributeError: there is none.
         """
         shared = (key for key, (_, attribute) in self.shared.items() if attribute == name)
-        own = self.own(next(shared, re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+        own = self.own(next(shared, name_of_class(name)))
         if own is None or own.__name__ != name:
             raise AttributeError(f"module {self.folder!r} has no attribute {name!r}")
         return own
@@ -112,6 +112,11 @@ class Plugins:
 
     def _error(self, message: str) -> ConfigError:
         return ConfigError(f"{self.what} {message}", option=self.what)
+
+
+def name_of_class(name: str) -> str:
+    """What an object is called whose class has this name: `fair_coin` of ``FairCoin``."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
 
 
 def options_of(make: Callable[..., object]) -> list[str]:

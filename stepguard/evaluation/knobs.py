@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from stepguard.core.plugins import name_of_class
 from stepguard.errors import ConfigError
 
 _NAME: Final = re.compile(r"\s*([A-Za-z_][\w.-]*)\s*(?:\((.*)\)\s*)?\Z", re.DOTALL)
@@ -49,11 +50,16 @@ def split_names(text: str) -> list[str]:
 class Named:
     """A dataclass that is called by a word, and by those of its knobs that are not at their defaults.
 
-    A field with ``repr=False`` is no knob.
+    The word is the name of its class in small letters, unless the class says another. A field with ``repr=False`` is no
+    knob.
     """
 
     __slots__ = ()
     word: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        if "word" not in vars(cls):
+            cls.word = name_of_class(cls.__name__)
 
     @property
     def name(self) -> str:

@@ -156,7 +156,10 @@ class GuardOptions:
         elif self.repair is not None and (
             isinstance(self.repair, type) or not callable(getattr(self.repair, "next", None))
         ):
-            raise ConfigError(f"repair is a number of retries or a policy, not {self.repair!r:.60}", option="repair")
+            raise ConfigError(
+                f"repair is a number of retries, or a policy such as Ladder([Resample()]), not {self.repair!r:.60}",
+                option="repair",
+            )
         check_instance(self.budget, Budget, "budget", what="a Budget such as Budget(calls=40)", optional=True)
         check_instance(
             self.retry, RetryPolicy, "retry", what="a RetryPolicy such as RetryPolicy(retries=4)", optional=True

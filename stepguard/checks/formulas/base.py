@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import TYPE_CHECKING, ClassVar, Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.arguments import check_names, check_one_of, check_seconds, check_text
@@ -169,8 +169,6 @@ class SymbolicCheck(BuiltCheck):
     Raises:
         ConfigError: an option cannot work.
     """
-
-    name: ClassVar[str] = "symbolic"
 
     reads: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()

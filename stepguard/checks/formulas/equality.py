@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from stepguard.checks.formulas.base import (
     FormulaQuestion,
@@ -58,8 +58,6 @@ class Equivalent(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work.
     """
-
-    name: ClassVar[str] = "equivalent"
 
     formula: str
     _: KW_ONLY
@@ -123,8 +121,6 @@ class Derivative(SymbolicCheck):
         ConfigError: an option cannot work, or the formula does not hold the variable.
     """
 
-    name: ClassVar[str] = "derivative"
-
     formula: str
     variable: str
     _: KW_ONLY
@@ -180,8 +176,6 @@ class Integral(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work, or the formula does not hold the variable.
     """
-
-    name: ClassVar[str] = "integral"
 
     formula: str
     variable: str
@@ -265,8 +259,6 @@ class Substituted(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work, or the formula does not hold one of the symbols.
     """
-
-    name: ClassVar[str] = "substituted"
 
     formula: str
     values: Mapping[str, str | int] | tuple[tuple[str, str], ...]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from stepguard.checks.formulas.base import FormulaQuestion, SymbolicCheck, Unusable, is_variable
 from stepguard.core.arguments import check_text
@@ -54,8 +54,6 @@ class SameMatrix(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work.
     """
-
-    name: ClassVar[str] = "same_matrix"
 
     matrix: str
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
 from fractions import Fraction
 from itertools import combinations, pairwise
-from typing import ClassVar, Final
+from typing import Final
 
 from stepguard.checks.formulas.base import (
     FormulaQuestion,
@@ -61,8 +61,6 @@ class Solves(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work, or the equation does not hold the unknown.
     """
-
-    name: ClassVar[str] = "solves"
 
     equation: str
     variable: str
@@ -186,8 +184,6 @@ class SolvesSystem(SymbolicCheck):
         ConfigError: an option cannot work, or an unknown stands in no equation.
     """
 
-    name: ClassVar[str] = "solves_system"
-
     equations: Sequence[str]
     variables: Sequence[str]
     _: KW_ONLY
@@ -276,8 +272,6 @@ class SolvesInequality(SymbolicCheck):
     Raises:
         ConfigError: an option cannot work, or the inequality does not hold the unknown.
     """
-
-    name: ClassVar[str] = "solves_inequality"
 
     inequality: str
     variable: str

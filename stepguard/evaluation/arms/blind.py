@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 from stepguard.backends.base import Backend
 from stepguard.checks import Judgement
@@ -35,8 +34,6 @@ class Blind(Named):
         segment: steps a call; None as the benchmark's options say.
         retries: retries a step; None as the benchmark's options say.
     """
-
-    word: ClassVar[str] = "blind"
 
     segment: int | None = None
     retries: int | None = None

@@ -35,8 +35,6 @@ _FENCE: Final = re.compile(r"^```[^\n]*$", re.MULTILINE)
 class Offload(Named):
     """No model at all. Where a step has no formula, there is nothing to interpret: it abstains there."""
 
-    word: ClassVar[str] = "offload"
-
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         started = time.monotonic()
         values, problem = _interpreted(task, task.procedure)

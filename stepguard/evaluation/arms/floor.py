@@ -13,7 +13,7 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.evaluation.arms.base import ArmOptions, Neighbour, TaskOutcome
@@ -32,8 +32,6 @@ _FORMAT: Final = EquationFormat()
 class Guess(Named):
     """The guard over a model that guesses: numbers of the size that the task's results have, options, yes or no."""
 
-    word: ClassVar[str] = "guess"
-
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         return await run_guarded(self.name, task, _Ignorant(self.word, task), options)
 
@@ -42,7 +40,6 @@ class Copy(Guess):
     """The guard over a model that copies: the value of the first operand that has the step's type."""
 
     __slots__ = ()
-    word: ClassVar[str] = "copy"
 
 
 def reply_with(request: Request, value_of: Callable[[Step, Mapping[str, Value]], Value]) -> Completion:

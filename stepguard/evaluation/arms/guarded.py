@@ -101,8 +101,6 @@ class Chunk(Named):
         without: a decision of the prompts that is left out; see `stepguard.evaluation.arms.wording`.
     """
 
-    word: ClassVar[str] = "chunk"
-
     segment: int | None = None
     without: PromptDecision | None = None
 

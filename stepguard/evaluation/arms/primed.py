@@ -14,7 +14,7 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import ClassVar, Final
+from typing import Final
 
 from stepguard.backends.base import Backend, Completion, Message, Request, ask
 from stepguard.core.arguments import check_flag, check_number
@@ -49,8 +49,6 @@ class Primed(Named):
     Raises:
         ConfigError: the rate is no probability.
     """
-
-    word: ClassVar[str] = "primed"
 
     rate: float = 0.0
     guarded: bool = False

@@ -54,8 +54,6 @@ _WARM: Final = 0.8  # chains that are to differ; the first one is greedy
 class Direct(Named):
     """The final value alone."""
 
-    word: ClassVar[str] = "direct"
-
     async def run(self, task: Task, backend: Backend, options: ArmOptions, neighbour: Neighbour) -> TaskOutcome:
         shown = task.demonstration
         answer = shown.answer.rpartition("\n")[2]

@@ -123,7 +123,6 @@ class Arithmetic(DraftedFamily):
         ConfigError: a knob is out of range, or they do not go together.
     """
 
-    word: ClassVar[str] = "arithmetic"
     example_steps: ClassVar[int] = 6
 
     look_back: int = 5

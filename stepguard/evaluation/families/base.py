@@ -141,10 +141,10 @@ class Family(Protocol):
 
 
 class DraftedFamily(Named, ABC):
-    """A family that writes drafts, and has one example for all of its tasks, of so many steps."""
+    """A family that writes drafts, and has one example for all of its tasks, of `example_steps` steps."""
 
     __slots__ = ()
-    example_steps: ClassVar[int]
+    example_steps: ClassVar[int] = 5
 
     @abstractmethod
     def draft(self, seed: int, length: int) -> TaskDraft:

@@ -59,6 +59,7 @@ def family_named(text: str) -> Family:
             raise FAMILIES.broken(name, source, error) from error
     if not isinstance(family, Family):
         raise ConfigError(
-            f"task {name!r}, {source}, is no family: it needs a name and make(seed, length)", option="task"
+            f"task {name!r}, {source}, is no family: it needs a name and make(seed, length), as DraftedFamily has",
+            option="task",
         )
     return family

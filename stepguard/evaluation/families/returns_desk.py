@@ -73,7 +73,6 @@ class ReturnsDesk(DraftedFamily):
         ConfigError: a knob is out of range.
     """
 
-    word: ClassVar[str] = "returns_desk"
     example_steps: ClassVar[int] = len(_STAGES)  # one return
 
     borderline: float = 0.5

@@ -38,7 +38,6 @@ class Roots(DraftedFamily):
         ConfigError: a knob is out of range.
     """
 
-    word: ClassVar[str] = "roots"
     example_steps: ClassVar[int] = 3
 
     largest: int = 40

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Final
 
 from stepguard.core.arguments import check_count
 from stepguard.evaluation.families.base import (
@@ -56,9 +56,6 @@ class RunningSum(DraftedFamily):
     Raises:
         ConfigError: a knob is out of range.
     """
-
-    word: ClassVar[str] = "running_sum"
-    example_steps: ClassVar[int] = 5
 
     words: int = 2
     size: int = 100

@@ -43,7 +43,6 @@ class WordLists(DraftedFamily):
         ConfigError: a knob is out of range.
     """
 
-    word: ClassVar[str] = "word_lists"
     example_steps: ClassVar[int] = 6
 
     items: int = 6

@@ -63,7 +63,6 @@ class Receipts(FixedFamily):
     recognised text, or is no day or amount.
     """
 
-    word: ClassVar[str] = "receipts"
     SOURCE: ClassVar[str] = (
         f"{_FILE} holds receipts of SROIE as JSON lines with text, date, company and total, made from "
         "https://github.com/zzzDavid/ICDAR-2019-SROIE (MIT)"
