@@ -24,7 +24,6 @@ from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.numberings import Numberings
 from stepguard.auditing.occurrences import Places
 from stepguard.auditing.outcome import Audit
-from stepguard.auditing.round_tables import read_round_tables
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.ways import Key, Reached, Way, computed, judge_of, take
 from stepguard.core.verdicts import shorten
@@ -78,9 +77,8 @@ class BranchingAuditor(Auditor):
         del text
         return self.labels.text
 
-    def _entries(self) -> list[Entry]:
-        self.body, rows = read_round_tables(self.body, self.names, self.labels)
-        return sorted([*super()._entries(), *rows], key=lambda entry: entry.start)
+    def _labels(self) -> Labels | None:
+        return self.labels
 
     def audit(self) -> Audit:
         """The audit, with the steps under their places."""

@@ -85,6 +85,7 @@ _WORKED: Final = re.compile(
 """How a value was worked out, in brackets behind it: ``42 (6 * 7)``."""
 _ARITHMETIC: Final = frozenset("0123456789-(\u2248~")
 _LAST_LETTER: Final = re.compile(r"[A-Za-z:] *\Z")
+_SEPARATED: Final = re.compile(r"(?<![-0-9.,])[0-9]+[.,][0-9.,]*\)")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
@@ -307,7 +308,7 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
             return None, stop
     bare = run
     while bare.startswith("(") and bare.endswith(")"):
-        if kind.kind == "money":
+        if kind.kind == "money" or _SEPARATED.search(bare):
             return None, stop  # to accountants, below zero
         bare = bare[1:-1].strip()
     digits = bare.replace("$", "").replace(" ", "")

@@ -8,9 +8,9 @@ a value leaves the claim without one. Nothing is guessed.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import pairwise
 from typing import Final
 
 from stepguard.auditing.claims import disowned, read_claim, read_value, read_words, words_behind
@@ -18,12 +18,10 @@ from stepguard.auditing.layouts import as_claims
 from stepguard.auditing.lines import LABEL, Lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.core.verdicts import shorten
-from stepguard.documents.tables import Head
-from stepguard.language.currencies import compatible
+from stepguard.auditing.tables import RowReader, another_unit
+from stepguard.documents.tables import read_caption
 from stepguard.language.retraction import doubted_before
 from stepguard.language.value_types import NUMBER
-from stepguard.procedure.steps import Step
 
 _ANCHOR: Final = re.compile(
     r"(?<![\w.\\'])(?P<name>[A-Za-z_]\w{0,63})(?![\w(])['\"*$]{0,2} {0,9}"
@@ -52,22 +50,13 @@ _AIM: Final = re.compile(
 )
 _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
-_CELL_EDGE: Final = re.compile(r"\|")
-_DATUM: Final = re.compile(r"[$\u20ac\u00a3]?[0-9][0-9.,]* ?(?P<rate>%)?")
-_RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
 _STEP: Final = re.compile(r"\b(?:step|line) ?\#?([0-9]{1,9})\b", re.IGNORECASE)
 _ALL: Final = re.compile(
     r"\b(?:all|none|everything|nothing|above|these|those|steps|values|results|numbers|answers|lines)\b", re.IGNORECASE
 )
 """What speaks of more than the claim before it."""
-_SAYING: Final = re.compile(r"\|+\s*(?:[:=\u2248]|is\b|equals\b)")
 _FACTOR: Final = re.compile(r"[^\w]*[0-9][0-9.,]*[ *]*")
-VALUE_HEADS: Final = frozenset((
-    "value", "result", "output", "answer", "final", "mine", "my", "ours", "our", "computed", "calculated", "obtained",
-    "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
-))  # fmt: skip
-_WORK_HEADS: Final = frozenset(("working", "work", "calculation", "formula", "sum", "expression", "computation"))
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
 )
@@ -75,6 +64,8 @@ _CHECKING: Final = re.compile(
     r"\W*(?:to |double.?|cross.?|sanity )?(?:check|verif|proof|prove|test|probe)\w*\b[^=\n:]{0,40}:", re.IGNORECASE
 )
 _CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
+_BLOCK: Final = re.compile(r"/\*.*?(?:\*/|\Z)|(?P<quote>\"{3}|'{3}).*?(?:(?P=quote)|\Z)", re.DOTALL)
+"""A comment or a quotation, which may go over several lines."""
 _PARTING: Final = re.compile(r"[,;.)]|\band\b")
 """What parts a claim from the one before it."""
 _REACH: Final = 200
@@ -83,27 +74,27 @@ _UNNAMED_ANSWERS: Final = frozenset(
 )
 
 
-def read_entries(body: str, names: Names, *, around: str | None = None) -> list[Entry]:
+def read_entries(body: str, names: Names, *, around: str | None = None, read: Iterable[Entry] = ()) -> list[Entry]:
     """Everything that a text says about steps, in its order.
 
     Args:
         body: the text as `stepguard.language.typeset.plain` gives it.
         around: the same without what is read apart, for what stands behind claims; None where nothing is.
+        read: the claims that are read already, in tables whose columns are steps.
     """
     around = body if around is None else around
     body = as_claims(body, names)
-    claims: list[Entry] = []
-    row_ends: dict[int, int] = {}
+    claims = list(read)
+    row_ends = {entry.start: entry.end for entry in claims}
     block: Entry | None = None
     block_named = False
-    heads: list[str] = []
+    rows = RowReader(body, names)
     for start, end in _logical_lines(body):
-        row = _cells(body, start, end, names)
+        row = rows.cells(start, end)
         if row:
-            heads, entry = _row(body, row, heads, names)
-            if entry is not None:
-                claims.append(entry)
-                row_ends[entry.start] = end
+            found = list(rows.row(row))
+            claims += found
+            row_ends |= {entry.start: end for entry in found}
             continue
         label = LABEL.match(body, start, end)
         begin = label.end() if label is not None else start
@@ -119,7 +110,7 @@ def read_entries(body: str, names: Names, *, around: str | None = None) -> list[
             if block is not None and (block.value is not None or block.doubt) and not block_named:
                 claims.append(block)
             block, block_named = None, True
-        elif claims and claims[-1].value is None and not claims[-1].unread:
+        elif claims and claims[-1].value is None and not (claims[-1].unread or claims[-1].strange):
             claims[-1] = _gone_on(body, begin, end, claims[-1], names)
         elif block is not None and not block_named and _may_go_on(block) and _PART.match(body, begin, end):
             block = _gone_on(body, begin, end, block, names)
@@ -148,9 +139,12 @@ def _asserted(entries: list[Entry], row_ends: dict[int, int], body: str, around:
         begin = row_ends.get(entry.start, entry.end)
         line = body.rfind("\n", begin, start) + 1  # what leads to the next claim on its line is read with it
         end = line if line and start < len(body) else start
-        words = words_behind(entry, around[begin:end], names, followed=start < len(body))
+        behind, followed = around[begin:end], start < len(body)
+        words = words_behind(entry, behind, names, followed=followed)
         if words:
-            meant |= dict.fromkeys(_meant(words, names), (words, len(found)))
+            steps = set(_meant(words, names))
+            below = not followed and "\n" in behind[: behind.find(words)]
+            meant |= dict.fromkeys(steps or ({None} if below else ()), (words, len(found)))
         found.append(disowned(entry, words, names))
     if not meant:
         return found
@@ -177,14 +171,31 @@ def _meant(words: str, names: Names) -> Iterator[str | None]:
 
 
 def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
-    """The claims, without the value below a heading that is not understood, up to the next one."""
+    """The claims, without the value where they are not understood by what stands above, up to the next heading.
+
+    A caption, which says in what scale or currency numbers are, holds for those below it, and for all behind the last.
+    """
     above, at = "", 0
+    caption = stated = None
+    for block in _BLOCK.finditer(body):
+        inside = slice(*(bisect_left(entries, place, key=lambda entry: entry.start) for place in block.span()))
+        entries[inside] = [_understood(entry, names, block[0][:2], "the marks around it") for entry in entries[inside]]
+    last = max((entry.start for entry in entries), default=0)
     for start, end in Lines(body).spans():
-        if (heading := names.understanding.unread_heading(body[start:end])) is not None:
-            above = heading
+        line = body[start:end]
+        if (heading := names.understanding.unread_heading(line)) is not None:
+            above, caption = heading, None
+        if (read := read_caption(line)) is not None:
+            caption, stated = read, read if start > last else stated
         while at < len(entries) and entries[at].start < end:
-            yield _understood(entries[at], names, above, "the words of the heading above")
+            entry = _understood(entries[at], names, above, "the words of the heading above")
+            if another_unit(caption, names.steps.get(entry.name)):
+                entry = entry.without_value("a line above says in what unit it is")
+            entries[at] = entry
             at += 1
+    for entry in entries:
+        unit = another_unit(stated, names.steps.get(entry.name))
+        yield entry.without_value("a line below says in what unit it is") if unit else entry
 
 
 def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:
@@ -369,97 +380,3 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
         claim = unread
     shown = claim.unread or ("" if claim.value else text.strip()[:60])
     return replace(claim, name=unread.name, known=unread.known, start=begin, unread=shown, numbered=True)
-
-
-def _cells(body: str, start: int, end: int, names: Names) -> list[tuple[int, int]]:
-    """The cells of a row of a table; nothing where the line is none."""
-    line = body[start:end].rstrip()
-    if line.count("|") < 2 and (names.label(line.partition("|")[0].strip(" *_\"'`$")) is None or "|" not in line):
-        return []
-    return cell_spans(line, start)
-
-
-def cell_spans(line: str, start: int) -> list[tuple[int, int]]:
-    """Where the cells of a row stand that begins at an offset; bars at its ends may be left out."""
-    line = line.rstrip()
-    edges = [start + match.start() for match in _CELL_EDGE.finditer(line)]
-    if not line.lstrip().startswith("|"):
-        edges.insert(0, start - 1)
-    if not line.endswith("|"):
-        edges.append(start + len(line))
-    return [(left + 1, right) for left, right in pairwise(edges)]
-
-
-def _row(body: str, row: list[tuple[int, int]], heads: list[str], names: Names) -> tuple[list[str], Entry | None]:
-    """The claim of a row, and the heads of the columns that it stands under."""
-    texts = [body[first:last].strip(" *_\"'`$") for first, last in row]
-    if _RULE.match("".join(texts)):
-        return heads, None
-    name, at, known = None, 0, True
-    for column, text in enumerate(texts[:2]):
-        name = names.label(text)
-        if name is not None:
-            at = column
-            break
-    else:
-        number = re.match(r"(?:step )?\(?([0-9]{1,9})[.):]?\Z", texts[0], re.IGNORECASE)
-        if number is not None:
-            name = names.numbered(int(number[1]))
-            if name is None:
-                name, known = f"step {number[1]}", False
-        elif names.like_a_step(names.unknown(texts[0])):
-            name, known = names.unknown(texts[0]), False
-        else:
-            return texts, None
-    if name in names.inputs and name not in names.steps:
-        return heads, None
-    columns = row[at + 1 :]
-    if not columns:
-        return heads, None
-    if body[columns[-1][1] : columns[-1][1] + 1] != "|" and _SAYING.match(body, row[at][1]):
-        unread = Entry(name, known, row[at][0], columns[-1][1], unread="bars around the name", doubt=True)
-        return heads, replace(unread, strange="bars stand around its name, as around an absolute value")
-    below = heads[at + 1 : at + 1 + len(columns)]
-    titles = [set(re.findall(r"[\w-]+", head.lower())) for head in below]
-    others = {column for column, head in enumerate(below) if not names.understanding.is_own_head(head)}
-    own = [column for column in range(len(columns)) if column not in others]
-    if not own:
-        return heads, None
-    value_at = max((column for column in own if column < len(titles) and titles[column] & VALUE_HEADS), default=own[-1])
-    step = names.steps.get(name)
-    work: list[str] = []
-    for column, (first, last) in enumerate(columns):
-        if column != value_at and column not in others:
-            side = body[first:last].strip(" *_\"'`$")
-            if _is_datum(side, titles[column] if column < len(titles) else set()):
-                continue
-            parts = [names.expression(each.strip()) for each in side.split("=")]
-            work += [part for part in parts if part is not None]
-    first, last = columns[value_at]
-    claim = read_claim(body, first, last, names, step)
-    start = row[at][0]
-    start += len(body[start : row[at][1]]) - len(body[start : row[at][1]].lstrip())
-    entry = replace(claim, name=name, known=known, start=start, work=(*work, *claim.work))
-    if step is not None and value_at < len(below) and _in_another(below[value_at], step):
-        entry = entry.without_value(f"its column is {shorten(below[value_at])!r}")
-    cells = (
-        (below[column], texts[at + 1 + column]) for column in range(min(len(below), len(columns))) if column != value_at
-    )
-    if strange := next((cell for head, cell in cells if names.understanding.is_strange_cell(head, cell)), ""):
-        entry = entry.without_value(f"another cell of its row, {names.understanding.shown(strange)}, is not understood")
-    return heads, entry
-
-
-def _is_datum(cell: str, head: set[str]) -> bool:
-    """Whether a cell is a rate, or a number in a column of its own, such as a quantity: no working."""
-    found = _DATUM.fullmatch(cell)
-    return found is not None and (found["rate"] is not None or bool(head and not head & (VALUE_HEADS | _WORK_HEADS)))
-
-
-def _in_another(head: str, step: Step) -> bool:
-    """Whether the head of a column says that the amounts below are in another currency or scale than the step's."""
-    unit = Head.read(head) if step.type.currency is not None else None
-    return unit is not None and bool(
-        unit.power
-        or (unit.currencies and not any(compatible(currency, step.type.currency or "") for currency in unit.currencies))
-    )

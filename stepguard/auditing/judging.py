@@ -11,12 +11,14 @@ from typing import Final
 from stepguard.auditing.answers import Stated, find_answers, find_corrections, without_answers
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
+from stepguard.auditing.labels import Labels
 from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined, unread_line
 from stepguard.auditing.outcome import Audit
 from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.traces import Trace, read_trace
+from stepguard.auditing.wide_tables import read_wide_tables
 from stepguard.core.verdicts import shorten
 from stepguard.language.struck_text import struck_spans, without_struck
 from stepguard.language.typeset import plain
@@ -62,10 +64,15 @@ class Auditor:
         return text
 
     def _entries(self) -> list[Entry]:
-        entries = read_entries(self.body, self.names, around=without_answers(self.read, self.body))
-        if self.trace is not None:
-            entries = sorted([*entries, *self.trace.entries], key=lambda entry: entry.start)
-        return entries
+        self.body, columns = read_wide_tables(self.body, self.names, self._labels())
+        around = without_answers(self.read, self.body)
+        entries = read_entries(self.body, self.names, around=around, read=columns)
+        told = () if self.trace is None else self.trace.entries
+        return sorted([*entries, *told], key=lambda entry: entry.start)
+
+    def _labels(self) -> Labels | None:
+        """The labels of rounds, None where the procedure has none."""
+        return None
 
     # The whole
 

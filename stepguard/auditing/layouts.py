@@ -25,6 +25,24 @@ _LABELLED: Final = re.compile(
 _PERCENT: Final = re.compile(r"%|\bper ?cent\b")
 _QUOTED: Final = re.compile(r'"[^"\n]*"')
 _HTML_CELL: Final = re.compile(r"<(?:(?P<close>/)t[dh]|t[dh](?:\s[^<>]{0,200})?|(?P<row>/tr))>", re.IGNORECASE)
+_AROUND_ROWS: Final = re.compile(
+    r"</?(?:table|t(?:head|body|foot))(?:\s[^<>]{0,200})?>|<caption(?:\s[^<>]{0,200})?>|(?P<closed></caption>)"
+    r"|\\caption\{(?P<said>[^{}\n]{0,200})\}",
+    re.IGNORECASE,
+)
+_TABULAR: Final = re.compile(
+    r"\\begin\{(?P<kind>(?:long)?tabular[xy]?\*?|longtable|array)\}(?P<columns>(?:\[[^\]\n]*\]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*)"
+    r"(?P<rows>.{0,20000}?)\\end\{(?P=kind)\}",
+    re.DOTALL,
+)
+_TABULAR_SIGN: Final = re.compile(
+    r"(?<!\\)&|\\\\(?:\[[^\]\n]*\])?|\\(?:[hc]line|(?:top|mid|bottom)rule)(?:\{[^{}\n]*\})?"
+)
+_BOX: Final = str.maketrans(
+    dict.fromkeys(map(chr, range(0x2500, 0x2580)), "-")
+    | dict.fromkeys("\u2502\u2503\u2506\u2507\u250a\u250b\u2551", "|")
+)
+"""Lines and corners that boxes are drawn with."""
 _COLUMN_RULE: Final = re.compile(r"[ \t]*(?:=+|-+)(?: +(?:=+|-+))+[ \t]*")
 _SPELLED: Final = re.compile(
     r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
@@ -84,13 +102,20 @@ def _joined(written: str, names: Names) -> str:
 
 
 def with_cells(text: str, names: Names) -> str:
-    """A text of the same length in which cells of separated values, of HTML and under ruled columns stand between bars.
+    """A text of the same length in which cells of separated values, of HTML, of LaTeX and under ruled columns stand
+    between bars, and boxes are drawn with bars and dashes.
 
     Values are separated by tabs, semicolons or commas where two lines or more that follow one another have as many of
     them, and all of these lines, or all but the first, begin with the name of a step.
     """
     if "<td" in text or "<th" in text:
         text = _HTML_CELL.sub(_html_cell, text)
+    if not text.isascii():
+        text = text.translate(_BOX)
+    if "<table" in text or "caption" in text:
+        text = _AROUND_ROWS.sub(_around_rows, text)
+    if "\\end{" in text:
+        text = _TABULAR.sub(_tabular, text)
     if "== " in text or "-- " in text:
         text = _with_columns(text)
     for delimiter in "\t;,":
@@ -113,6 +138,24 @@ def with_cells(text: str, names: Names) -> str:
             block, count = [number], fields
         text = "\n".join(lines)
     return text
+
+
+def _around_rows(found: re.Match[str]) -> str:
+    """Of a caption in LaTeX becomes a label, and a line ends behind one in HTML."""
+    end = ":" if found["said"] else "\n" if found["closed"] else ""
+    return f"{found['said'] or ''}{end}".rjust(len(found[0]))
+
+
+def _tabular(found: re.Match[str]) -> str:
+    rows = _TABULAR_SIGN.sub(_tabular_sign, found["rows"])
+    front = found.start("rows") - found.start()
+    return " " * front + rows + " " * (found.end() - found.end("rows"))
+
+
+def _tabular_sign(found: re.Match[str]) -> str:
+    """Of the end of a row becomes a bar and the end of a line: more rows may stand in it."""
+    sign = found[0]
+    return "|" if sign == "&" else "|\n".ljust(len(sign)) if sign.startswith("\\\\") else " " * len(sign)
 
 
 def _with_columns(text: str) -> str:

@@ -134,9 +134,8 @@ class Heads:
             if not line.strip():
                 if in_data or not heads or heads[-1].delimiter != "|":  # AsciiDoc has a blank line below its heads
                     heads, in_data = [], False
-            elif len(line) <= _LONGEST and not _DIGIT.search(_YEARS.sub("", line)):
-                if match := _CAPTION.search(line) or _HEADING.match(line):
-                    caption = Head.read(match[0]) or caption
+            elif _has_no_values(line):
+                caption = read_caption(line) or caption
                 row = _row(line)
                 if row is not None:
                     if in_data and sum(bool(cell.text.strip()) for cell in row.cells) > 1:
@@ -184,6 +183,16 @@ class Heads:
         if self._last[0] != number:
             self._last = (number, _row(self._line(number)))
         return self._last[1]
+
+
+def _has_no_values(line: str) -> bool:
+    return len(line) <= _LONGEST and not _DIGIT.search(_YEARS.sub("", line))
+
+
+def read_caption(line: str) -> Head | None:
+    """What a caption such as ``(all amounts in EUR)`` says of the numbers around it; None where a line is none."""
+    match = (_CAPTION.search(line) or _HEADING.match(line)) if _has_no_values(line) else None
+    return None if match is None else Head.read(match[0])
 
 
 def _label(front: str) -> Head | None:

@@ -118,6 +118,12 @@ _LEADING: Final = lazy_pattern(
     re.IGNORECASE,
 )
 """What a value leads to, or is to somebody."""
+_QUALIFYING: Final = lazy_pattern(
+    r"\W*(?:(?:not )?(?:including|excluding|counting)|(?:in|ex)cl|without|with|plus|minus|less|before|after|net of"
+    r"|except)\b",
+    re.IGNORECASE,
+)
+"""What says of a value what is in it and what is not: ``80.86 (excluding shipping)``."""
 _YEAR: Final = lazy_pattern(r"(?<![\w.,$\u20ac\u00a3])(?:1[5-9]|20)[0-9]{2}(?![\w.,]?[0-9]| ?[-+*/\u00d7\u00f7=%])")
 _OPERATED: Final = lazy_pattern(r"[0-9)] ?[-+*/\u00d7\u00f7\u2212^] ?[($0-9]")
 _DIGITS: Final = lazy_pattern(r"[0-9]+(?:[.,][0-9]+)*")
@@ -220,6 +226,8 @@ class _Following:
             return True
         if not self._unread(part):
             return mentions_another(part, self._plain)
+        if _QUALIFYING.match(part):
+            return True
         words = _words(part)
         leads = REASON.match(part) or _LEADING.match(part)
         return (leads is None or not self._points_on(words)) and not self._tells(part)

@@ -85,6 +85,10 @@ REMARKS: Final = _set("correct right verified checked confirmed exact check chec
 """What praises a claim behind it, or checks it."""
 PRAISE: Final = _set("valid success successful ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
+COMPARING: Final = _set(
+    "deviation difference variance change delta offset residual remainder growth reduction ratio share percentage"
+)
+"""What heads a column that compares values, unless the procedure is about it."""
 FAULTS: Final = _set("wrong false error errors mistake mistakes warning warnings failed failure failures invalid")
 """What heads a column, or a key, under which "no" is praise."""
 UNITS: Final = _set("unit units currency scale magnitude multiplier base radix sign")

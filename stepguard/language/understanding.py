@@ -17,6 +17,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.language.lexicon import (
     ASKING,
     CHANGING,
+    COMPARING,
     CONDITIONS,
     FAULTS,
     HEADS,
@@ -130,6 +131,7 @@ _ACTOR: Final = lazy_pattern(
 )
 """Who does what a value is the amount of: ``Maria earns``."""
 _LONGEST_LABEL: Final = 200
+_ASIDE: Final = lazy_pattern(r"\s*[(\[][^()\[\]\n]*[^\W\d_]{2}[^()\[\]\n]*[)\]][.\s]*")
 _TITLE: Final = lazy_pattern(r"[^\s\d|:<][^\s|:<]{0,29}(?: [^\s\d|:<][^\s|:<]{0,29}){0,5}(?<![.,;!?)])")
 
 
@@ -210,14 +212,18 @@ class Understanding:
     def unread_heading(self, line: str) -> str | None:
         """What is not understood of a heading, empty where all is; None where a line is none.
 
-        One is marked as such, or a title of a few words, or ends in a colon, or speaks of what is below it.
+        One is marked as such, or a title of a few words, or ends in a colon, or stands in brackets, or speaks of what
+        is below it. With an equation in it, it is one where it supposes something.
         """
         words = line.lstrip(" \t>0123456789.)(").rstrip()
         bare = words.strip("*_ ")
         title = _TITLE.fullmatch(line.strip()) is not None
-        marked = title or words[:1] == "#" or bare[-1:] in (":", "\uff1a") or points_below(words)
-        if not bare or not marked or "=" in line or "|" in line:
+        ends = bare[-1:] in (":", "\uff1a")
+        marked = title or words[:1] == "#" or ends or _ASIDE.fullmatch(line) or points_below(words)
+        if not bare or not marked or "|" in line:
             return None
+        if "=" in line:
+            return bare if ends and doubted_before(bare[:-1]) == "supposed" else None
         return next((label.strip() for label in LABEL.split(bare) if self._unread_label(label)), "")
 
     def _unread_label(self, label: str) -> bool:
@@ -226,7 +232,8 @@ class Understanding:
     def is_own_head(self, head: str) -> bool:
         """Whether the head of a column, or a key, is understood as one of the writer's own."""
         head = head.replace("_", " ")
-        return PRAISE.isdisjoint(_words(head)) and not self.unread(head, HEADS)
+        words = frozenset(_words(head))
+        return (PRAISE | (COMPARING - self.own)).isdisjoint(words) and not self.unread(head, HEADS)
 
     def is_strange_cell(self, head: str, cell: str) -> bool:
         """Whether a cell beside a value is not understood, or denies it where its column names or describes things."""
