@@ -28,9 +28,9 @@ from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
 from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
+from stepguard.documents.options import Options
 from stepguard.documents.places import Place
 from stepguard.documents.standing import Statements
-from stepguard.documents.tick_boxes import said_no
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.amounts import FoundNumber, find_numbers
@@ -85,7 +85,7 @@ class Grounded(DocumentCheck):
     or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
     (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated, a date that
     another one is counted from (``10 days after``) is not, and an option beside an empty box is not chosen
-    (`stepguard.documents.tick_boxes`). What `beside` finds is not the value itself. A name is found as whole words and
+    (`stepguard.documents.options`). What `beside` finds is not the value itself. A name is found as whole words and
     whole numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it
     another one (``not approved``, ``up to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of
     more than 2,000,000 characters is not searched: the verdict is undecided.
@@ -242,7 +242,9 @@ class Grounded(DocumentCheck):
     def _weighed(self, step: Step, value: Value, text: str) -> Iterator[tuple[CharRange, str]]:
         """Where the step's value stands in a text, each with why it is not stated there."""
         spans = self._beside(step.type, value, text, self.beside)
-        return _weighed(step.type, spans, Statements(text), text, f"{step.instruction} {self.beside}")
+        question = f"{step.instruction} {self.beside}"
+        weigh = _Weighing(text, Words(text))
+        return ((span, weigh.against(step.type, span, question)) for span in spans)
 
     def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[CharRange]:
         """The spans of a value, those beside a label where there is one."""
@@ -326,8 +328,8 @@ class _Search:
         self.text = text
         self._check = check
         self._instruction = step.instruction
-        self._statements = Statements(text)
         self._words = Words(text)
+        self._weigh = _Weighing(text, self._words)
         self._measures = Measures(text, self._words)
         self._found: dict[tuple[str, str, str, str | None], list[CharRange]] = {}
         self._layout: NumberLayout | None = None
@@ -351,7 +353,8 @@ class _Search:
         if label is not None:
             found = filter(_Labels(label, self.text).beside, found)
         question = f"{self._instruction} {part.field} {label}"
-        return _weighed(part.kind, found, self._statements, self.text, question)
+        several = part.item is not None
+        return ((span, self._weigh.against(part.kind, span, question, several=several)) for span in found)
 
     def rival(self, part: Part, span: CharRange) -> str | None:
         """A number or a date on the line of a span, written as a part is, where that is not; None where it is."""
@@ -412,17 +415,26 @@ def _find_measures(measures: Measures, kind: ValueType, value: Value) -> Iterato
     return measures.find(kind.read, lambda found: same_value(found, value), most_words=most)
 
 
-def _weighed(
-    kind: ValueType, spans: Iterable[CharRange], statements: Statements, text: str, question: str
-) -> Iterator[tuple[CharRange, str]]:
-    """The spans of a value, each with why the document does not state it there; a name stands there in any case."""
-    amount = kind.numeric or kind.kind == "date" or kind.kind in MEASURES
-    money = kind.currency is not None
-    for span in spans:
-        if amount or begins_amount(text, *span):
-            yield span, statements.against(span, question, money=money)
-        else:
-            yield span, said_no(text, *span) if kind.options else ""
+class _Weighing:
+    """Says why a document does not state a value where it stands; a name is stated in any case."""
+
+    def __init__(self, text: str, words: Words) -> None:
+        self._text = text
+        self._words = words
+        self._statements = Statements(text)
+        self._options: dict[tuple[str, ...], Options] = {}
+
+    def against(self, kind: ValueType, span: CharRange, question: str, *, several: bool = False) -> str:
+        """Why it is not stated there, empty where it is; `several` options may be chosen in one sentence."""
+        if kind.options:
+            if kind.options not in self._options:
+                self._options[kind.options] = Options(self._text, self._words, kind.options)
+            said = self._options[kind.options].against(*span, several=several)
+            named = " ".join((question, *kind.options))  # what is said of other options, these have been asked
+            return said or self._statements.against(span, named, option=True)
+        if kind.numeric or kind.kind == "date" or kind.kind in MEASURES or begins_amount(self._text, *span):
+            return self._statements.against(span, question, money=kind.currency is not None)
+        return ""
 
 
 def _places(written: str) -> int:

@@ -37,6 +37,7 @@ _OF_ANOTHER: Final = lazy_pattern(r"(?<=[0-9])(?:\s?[^\W\d_]{1,4}|[^\w\s])?\s?[(
 _PARTS: Final = lazy_pattern(r"(:|[|\t;()\[\]]|\s[-\u2013\u2014]\s|\s{2,}|\.{3,})")
 _IN_BRACKETS: Final = lazy_pattern(r" ?\([^()\n0-9]{0,60}\)")
 _BARE: Final = lazy_pattern("[0-9.,]+")
+_WAS: Final = lazy_pattern(r"\W*(?:was|were|war)\W*", re.IGNORECASE)
 _WHOLE: Final = lazy_pattern("[0-9]+")
 _CELL: Final = lazy_pattern("[;|]")
 _GUESSING: Final = lazy_pattern(r"\b(?:estimat|approx|guess|rough|provisional|circa)", re.IGNORECASE)
@@ -74,13 +75,14 @@ class Statements:
         self._notes: dict[str, list[tuple[int, str]]] | None = None
         self._heads: Heads | None = None
 
-    def against(self, span: tuple[int, int], question: str, *, money: bool = False) -> str:
+    def against(self, span: tuple[int, int], question: str, *, money: bool = False, option: bool = False) -> str:
         """Why an amount or a date at a place is not stated, empty where it is.
 
         Args:
             span: the place.
             question: what is asked for: an instruction, a label, the name of a field.
             money: whether an amount of money is asked for, which no reference is.
+            option: whether one of several options is asked for, which may be the word behind ``was``.
         """
         start, end = span
         front = f"{begun_before(self._text, start)} "
@@ -110,6 +112,8 @@ class Statements:
         if any(_negates(question, stem, words.EXCLUDED) for stem in named & _stems(apart)):
             return f"beside {shorten(apart.strip(), 40)!r}, which the question excludes"
         for said in (*self._called(labels, front, start, end), self._note(end)):
+            if option and _WAS.fullmatch(said):
+                continue
             if said and named.isdisjoint(_stems(said)):
                 return f"beside {shorten(said.strip(), 40)!r}, which the question does not name"
         condition = self._condition(front, start, end, question)

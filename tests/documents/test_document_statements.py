@@ -383,3 +383,36 @@ def test_an_option_beside_an_empty_box_is_not_the_one_that_is_chosen(form: str, 
         document = f"Form 7\n{form.format(yes=yes.capitalize(), no=no)}\nsigned"
         assert grounded(document, yes, kind)
         assert not grounded(document, no, kind)
+
+
+@all_rows("document", [
+    "It was approved, now rejected.", "changed from approved to rejected", "approved -> rejected",
+    "approved or rejected?", "pending: approved or rejected", "approved. Correction: rejected",
+    "neither approved nor rejected", "approved by mistake", "| approved | rejected |\n|---|---|\n| | x |",
+    "I think it was approved.", "would be approved", "yet to be approved", "previously approved", "approved if paid",
+    "approved (draft)", "It was never approved.", "Was it approved?", "approved / rejected (delete as applicable)",
+    "hardly approved", "approved, sorry, rejected",
+])  # fmt: skip
+def test_an_option_that_a_document_does_not_choose_is_not_grounded(document: str) -> None:
+    """It names another one as well, or says that this one is not, was, or would be so."""
+    assert not grounded(document, "approved", "one_of(approved, rejected)", question="Copy the decision.")
+
+
+@all_rows("document", [
+    "The request was approved on 5 March.", "It is not rejected but approved.", "was approved", "Outcome - approved",
+    "status: approved; before: rejected", '{"status": "approved", "before": "rejected"}', "Approved with thanks",
+    "The other one was rejected.\nThis one is approved.", "Approved on behalf of the board",
+    "All three invoices approved",
+])  # fmt: skip
+def test_an_option_that_a_document_chooses_is_grounded(document: str) -> None:
+    """In words, in a field, and where another one is denied, in another field or on another line."""
+    assert grounded(document, "approved", "one_of(approved, rejected)", question="Copy the decision.")
+
+
+def test_an_option_that_is_a_part_of_another_one_is_not_chosen_with_it() -> None:
+    """`high` does not stand in `very high` where that is an option, and items of a list may share a sentence."""
+    kind = 'one_of(high, "very high")'
+    assert not grounded("Risk: very high", "high", kind)
+    assert grounded("Risk: very high", "very high", kind)
+    assert grounded("Risk: high", "high", kind)
+    assert grounded("red and blue", '["red", "blue"]', "list of one_of(red, blue, green)")
