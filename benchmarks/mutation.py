@@ -39,6 +39,8 @@ from hypothesis import Phase, settings
 from mutants import Mutant, excused, mutants_of
 
 ROOT = Path(__file__).resolve().parent.parent
+CLIMBED = ["ladder", "climbs", "ladder_cost", "ladder_helpers", "guessing", "protocol", "requests"]
+TAKEN_APART = ["stand_ins", "rewriting", "whole_numbers", "climbs"]
 TESTS = {
     "language/strict_json": ["strict_json", "replies"],
     "replies/reading": ["reply_boundaries", "replies"],
@@ -56,19 +58,15 @@ TESTS = {
     "language/values": ["values", "value_types"],
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
-    "repair/ladder": ["ladder", "climbs", "ladder_cost", "ladder_helpers", "guessing", "protocol", "requests"],
-    "repair/rewriting": ["rewriting", "climbs", "stand_ins", "ladder_cost", "date_splitting", "guessing"],
-    "repair/small_steps": ["stand_ins", "rewriting", "whole_numbers"],
-    "repair/splitting": [
-        "stand_ins",
-        "rewriting",
-        "climbs",
-        "date_splitting",
-        "evidence",
-        "ladder",
-        "ladder_cost",
-        "ladder_helpers",
-    ],
+    "repair/ladder": ["ladder_decisions", *CLIMBED],
+    "repair/policy": ["ladder_decisions", *CLIMBED, "fallbacks", "date_splitting", "learning"],
+    "repair/rungs": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
+    "repair/rewriting": [*TAKEN_APART, "ladder_cost", "ladder_decisions", "date_splitting", "evidence", "guessing"],
+    "repair/small_steps": TAKEN_APART,
+    "repair/splitting": [*TAKEN_APART, "date_splitting", "evidence", "ladder_cost"],
+    "repair/whole_numbers": TAKEN_APART,
+    "repair/date_splitting": ["date_splitting", "evidence", "climbs"],
+    "repair/evidence": ["evidence", "guessing", "climbs"],
     "engine/control/unfolding": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/lowering": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/scopes": ["asked_steps", "control_flow", "operations", "program_values"],

@@ -197,22 +197,22 @@ class Ladder:
         used = [rung for rung, kind, advanced in tried if kind != "truncated" and not advanced]
         if isinstance(self.rungs[0], Resample):  # asking the whole segment again was one
             used = [self.rungs[0] if rung is _WHOLE_SEGMENT else rung for rung in used]
-        repeats = failures.last_wrong is not None and failures.wrong.count(failures.last_wrong) >= self.same
+        repeats = sum(each == failures.last_wrong for each in failures.wrong) >= self.same
         climbed = [rung for rung in used if rung in self.rungs]
-        last = climbed[-1] if climbed and not repeats else None
+        last = [] if repeats else climbed[-1:]
         candidates = [
             rung
             for rung in self.rungs
-            if not isinstance(rung, Vote) and (used.count(rung) < rung.times if rung == last else rung not in used)
+            if not isinstance(rung, Vote) and (used.count(rung) < rung.times if rung in last else rung not in used)
         ]
 
         def seldom(rung: Rung) -> bool:
-            return rung.name in failures.useless and rung != last and not rung.independent
+            return rung.name in failures.useless and rung not in last and not rung.independent
 
         hard = "wrong_value" in failures.kinds and failures.hard_as_it_stands
 
         def late(rung: Rung) -> tuple[bool, bool]:
-            again = hard and rung != last and rung.stand_in(failures.step, failures.values) is None
+            again = hard and rung not in last and rung.stand_in(failures.step, failures.values) is None
             return again, seldom(rung)
 
         groups = groupby(candidates, key=lambda rung: rung.independent)

@@ -99,23 +99,34 @@ def rewrite(step: Step, values: Mapping[str, Value], *, turned: bool = False) ->
         values: what it reads.
         turned: with the two numbers of a sum or product in the other order; what cannot be turned is as it is without.
     """
-    tree, leaves = step.expression, leaves_of(step, values)
-    if not isinstance(tree, Chain) or leaves is None or not step.show_work:
+    plain = plain_form(step, values, turned=turned)
+    if plain is None or not step.show_work:
+        return None
+    written, negated = plain
+    as_it_stands = format_expression(written) == substitute(cast(Chain, step.expression), values)
+    return None if as_it_stands and not is_plain_percentage(step) else stand_in(step, written, negated=negated)
+
+
+def plain_form(step: Step, values: Mapping[str, Value], *, turned: bool = False) -> tuple[Chain, bool] | None:
+    """How `rewrite` writes a step, and whether that is its other sign; None of what is no sum or product of numbers."""
+    tree = step.expression
+    if not isinstance(tree, Chain):
+        return None
+    numbers = [number for operand in tree.operands if (number := number_of(operand, values)) is not None]
+    if len(numbers) < len(tree.operands):
         return None
     if tree.additive:
-        written, negated = _plain_sum(tree, leaves)
+        written, negated = _plain_sum(tree, numbers)
     elif set(tree.operators) <= {"*", "/"}:
-        negated = sum(leaf < 0 for leaf in leaves) % 2 == 1
-        written = Chain(tuple(Number(_size(leaf)) for leaf in leaves), tree.operators)
+        negated = sum(number < 0 for number in numbers) % 2 == 1
+        written = Chain(tuple(Number(max(number, -number)) for number in numbers), tree.operators)
     else:
         return None
     if negated and step.type.places is not None:  # not every rounding is the same on both sides of zero
         return None
-    if turned and isinstance(written, Chain) and written.operators in (("+",), ("*",)):
+    if turned and written.operators in (("+",), ("*",)):
         written = Chain(written.operands[::-1], written.operators)
-    if format_expression(written) == substitute(tree, values) and not is_plain_percentage(step):
-        return None
-    return stand_in(step, written, negated=negated)
+    return written, negated
 
 
 def stand_in(
@@ -135,38 +146,27 @@ def is_plain_percentage(step: Step) -> bool:
     return step.type.kind == "percent" and step.type.places is None
 
 
-def leaves_of(step: Step, values: Mapping[str, Value]) -> list[Exact] | None:
-    """The numbers of a flat sum or product, None where its operands are anything else."""
-    if not isinstance(step.expression, Chain):
-        return None
-    leaves = [number_of(operand, values) for operand in step.expression.operands]
-    return None if None in leaves else cast("list[Exact]", leaves)
-
-
 def number_of(node: Expression, values: Mapping[str, Value]) -> Exact | None:
-    if type(node) is Negate:
-        inner = number_of(node.operand, values)
-        return None if inner is None else -inner
-    if type(node) is Number:
-        return node.value
-    number = to_exact(values[node.name]) if type(node) is Name and node.name in values else None
-    return None if isinstance(number, bool | str) else number
+    match node:
+        case Negate(operand):
+            inner = number_of(operand, values)
+            return None if inner is None else -inner
+        case Number(value):
+            return value
+        case Name(name) if name in values:
+            number = to_exact(values[name])
+            return None if isinstance(number, bool | str) else number
+    return None
 
 
-def _size(number: Exact) -> Exact:
-    return -number if number < 0 else number
-
-
-def _plain_sum(tree: Chain, leaves: list[Exact]) -> tuple[Chain | Number, bool]:
+def _plain_sum(tree: Chain, numbers: list[Exact]) -> tuple[Chain, bool]:
     """A sum with every sign in its operators, and whether it is that of the other sign."""
-    signs = (False, *(operator == "-" for operator in tree.operators))
-    terms = [(-leaf if minus else leaf) for leaf, minus in zip(leaves, signs, strict=True)]
-    negated = sum(terms) < 0 and len(terms) == 2
+    signs = ("+", *tree.operators)
+    terms = [-number if sign == "-" else number for sign, number in zip(signs, numbers, strict=True)]
+    negated = all(term < 0 for term in terms) or (len(terms) == 2 and sum(terms) < 0)
     if negated:
         terms = [-term for term in terms]
     # In their order, but for what is taken away: it cannot come first.
-    ordered = [term for term in terms if term >= 0] + [term for term in terms if term < 0]
-    if ordered[0] < 0:  # all are taken away
-        ordered, negated = [-term for term in ordered], not negated
+    ordered = sorted(terms, key=lambda term: term < 0)
     operators = tuple("-" if term < 0 else "+" for term in ordered[1:])
-    return Chain(tuple(Number(_size(term)) for term in ordered), operators), negated
+    return Chain(tuple(Number(max(term, -term)) for term in ordered), operators), negated

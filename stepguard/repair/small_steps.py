@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from math import ceil
 from typing import Final
 
 from stepguard.language.digits import Exact, exact
@@ -85,9 +86,9 @@ class SmallSteps:
     def number_on(self, tree: Expression) -> Expression:
         """One side of a comparison, as a number."""
         leaf = self._leaf(tree)
-        value = leaf.value if isinstance(leaf, Number) else self._results[leaf.name] if isinstance(leaf, Name) else None
+        value = leaf.value if isinstance(leaf, Number) else self._results[leaf.name]
         # The sign of a difference needs two numbers with finite decimals.
-        if isinstance(value, bool | str | None) or not _comes_out(to_exact(value)):
+        if isinstance(value, bool | str) or not _comes_out(to_exact(value)):
             raise NoParts
         return leaf
 
@@ -97,7 +98,7 @@ class SmallSteps:
             return self.last_operation(tree)
         return self._leaf(tree)
 
-    def _leaf(self, tree: Expression) -> Expression:
+    def _leaf(self, tree: Expression) -> Name | Number:
         number = number_of(tree, self._values)
         return self._step(self.last_operation(tree)) if number is None else Number(number)
 
@@ -113,7 +114,7 @@ class SmallSteps:
         operators = [sign for sign, _ in pieces]
         whole = Chain((term, *(Number(piece) for _, piece in pieces)), tuple(operators))
         # A question that holds the value could be answered by copying it.
-        if not 2 <= len(pieces) <= MAX_PARTS or evaluate(whole, self._results) in [piece for _, piece in pieces]:
+        if len(pieces) < 2 or evaluate(whole, self._results) in [piece for _, piece in pieces]:
             return None
         return self.in_turn(whole.operands, operators)
 
@@ -130,16 +131,15 @@ class SmallSteps:
                 pass
             case _:
                 return last
-        pieces = list(digits_of(number)) if number > 0 else []
+        pieces = digits_of(number) if number > 0 else []
         result = evaluate(last, self._results)
         # No question may hold the value; see `in_pieces`.
         if len(pieces) < 2 or result in pieces:
             return last
         if sign == "*":
             return self.sum_of([self.add(term, sign, Number(piece)) for piece in pieces])
-        whole = exact(Fraction(-(-Fraction(number) // 1)))
         # To the next whole number where it has decimals, else to the next round one.
-        up = whole if whole != number else next(rounded_up(number))
+        up = ceil(number) if ceil(number) != number else next(rounded_up(number))
         over = exact(up - Fraction(number))
         if result in (up, over):
             return last
@@ -184,7 +184,7 @@ class SmallSteps:
 
 
 def _comes_out(value: Exact | bool | str) -> bool:
-    if isinstance(value, bool | str):
+    if isinstance(value, str):
         return True
     # Decimals end where the denominator has no prime factors but 2 and 5.
     rest = value.denominator
@@ -199,9 +199,9 @@ def product_of(left: Exact, right: Exact, parts: SmallSteps, *, turned: bool) ->
 
     Small models round away what has more places than the sum that it is added to, or add it in the wrong place.
     """
-    few, many = sorted((left, right), key=lambda number: len(list(digits_of(number))))
-    factor, other = (many, few) if len(list(digits_of(few))) == 1 else (few, many)
-    pieces = list(digits_of(factor))
+    few, many = sorted((left, right), key=lambda number: len(digits_of(number)))
+    factor, other = (many, few) if len(digits_of(few)) == 1 else (few, many)
+    pieces = digits_of(factor)
     # Every digit takes a product and a sum. No question may hold the value; see `in_pieces`.
     if len(pieces) < 2 or len(pieces) * 2 > MAX_PARTS or left * right in pieces:
         return None
@@ -213,35 +213,29 @@ def product_of(left: Exact, right: Exact, parts: SmallSteps, *, turned: bool) ->
 
 def rounded_up(number: Exact) -> Iterator[Exact]:
     """The numbers above it with one digit, then with more of them, and at last the next power of ten."""
-    if number <= 0 or not list(digits_of(number)):
-        return
-    first = scale = place_of(next(digits_of(number)))
-    while number % scale:
-        yield exact(-(-Fraction(number) // scale) * scale)
-        scale /= 10
-    if number != first:
-        yield exact(10 * first)
+    for _, first in placed_digits(number)[:1]:
+        scale = first
+        while number % scale:
+            yield exact(ceil(number / scale) * scale)
+            scale /= 10
+        if number != first:
+            yield exact(10 * first)
 
 
-def place_of(digit: Exact) -> Fraction:
-    """The power of ten of a digit's place: 100 of 200."""
-    scale, rest = Fraction(1), Fraction(digit)
-    while (rest / scale).denominator != 1:
-        scale /= 10
-    while rest / scale >= 10:
-        scale *= 10
-    return scale
-
-
-def digits_of(number: Exact) -> Iterator[Exact]:
+def digits_of(number: Exact) -> list[Exact]:
     """What each digit of a number stands for, the largest first: 285 is 200, 80 and 5."""
-    scale = Fraction(1)
-    rest = Fraction(number)
+    return [exact(digit * place) for digit, place in placed_digits(number)]
+
+
+def placed_digits(number: Exact) -> list[tuple[int, Fraction]]:
+    """The digits of a number but for zeros, each with the power of ten of its place, the largest first.
+
+    None of one whose digits have no end, or are more than anybody takes apart.
+    """
+    rest, scale = Fraction(number), Fraction(1)
     if not _comes_out(number) or max(rest.numerator, rest.denominator) >= _TOO_LONG:
-        return
+        return []
     while rest.denominator != 1:
         rest, scale = rest * 10, scale / 10
-    digits = str(rest.numerator)
-    for at, digit in enumerate(digits):
-        if digit != "0":
-            yield exact(int(digit) * 10 ** (len(digits) - at - 1) * scale)
+    digits = enumerate(reversed(str(rest.numerator)))
+    return [(int(digit), scale * 10**at) for at, digit in digits if digit != "0"][::-1]

@@ -13,12 +13,21 @@ from typing import Literal, cast
 
 from stepguard.errors import EvaluationError
 from stepguard.language.digits import Exact, exact
+from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Not, Number
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.repair.date_splitting import days_apart, split_dates
-from stepguard.repair.rewriting import StandIn, leaves_of, rewrite, stand_in
-from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps, digits_of, place_of, product_of, rounded_up
+from stepguard.repair.rewriting import StandIn, plain_form, stand_in
+from stepguard.repair.small_steps import (
+    MAX_PARTS,
+    NoParts,
+    SmallSteps,
+    digits_of,
+    placed_digits,
+    product_of,
+    rounded_up,
+)
 from stepguard.repair.whole_numbers import split_whole
 
 SplitWay = Literal["digits", "round_numbers", "compensation", "whole_numbers", "thousands"]
@@ -57,49 +66,49 @@ def split(step: Step, values: Mapping[str, Value], *, way: SplitWay = "digits") 
     if way in ("whole_numbers", "thousands"):
         return split_whole(step, values, parted=way == "thousands")
     tree = step.expression or step.exact
-    joined = isinstance(tree, Logic | Not)
-    if step.expression is None and not joined:
-        days = None if way == "compensation" else split_dates(step, values)
-        return days if days is None or way == "digits" else _term_by_term(days)
-    if tree is None or (not step.show_work and not joined):
+    turned = way == "round_numbers"
+    parts = SmallSteps((step.id, *step.reads), values, fine=way != "digits", turned=turned)
+    if way == "compensation" and (step.expression is None or isinstance(tree, Compare | Logic | Not)):
         return None
     try:
-        turned = way == "round_numbers"
-        parts = SmallSteps((step.id, *step.reads), values, fine=way != "digits", turned=turned)
-        if joined:
-            return None if way == "compensation" else _joined(tree, values, parts, turned=turned)
+        if isinstance(tree, Logic | Not):
+            return _joined(tree, values, parts, turned=turned)
+        if step.expression is None:
+            days = split_dates(step, values)
+            return days if days is None or way == "digits" else _term_by_term(days)
+        if not step.show_work:
+            return None
         if isinstance(tree, Compare):
-            return _difference(step, tree, parts, way)
-        last = parts.last_operation(tree)
+            return _difference(step, tree, parts, turned=turned)
+        last = parts.last_operation(step.expression)
         if not parts.steps:
-            return _of_two_numbers(step, values, parts, way)
+            return _of_two_numbers(step, last, values, parts, way)
         last = parts.compensated(last) if way == "compensation" else parts.rounded_before(last, step.type)
         return _stand_in_of(step, last, parts)
     except (EvaluationError, NoParts):
         return None
 
 
-def _of_two_numbers(step: Step, values: Mapping[str, Value], parts: SmallSteps, way: SplitWay) -> StandIn | None:
+def _of_two_numbers(
+    step: Step, written: Expression, values: Mapping[str, Value], parts: SmallSteps, way: SplitWay
+) -> StandIn | None:
     """One operation on two numbers; its own small steps are those of the numbers."""
-    simpler = rewrite(step, values)
-    plain = step if simpler is None else simpler.steps[-1]
-    tree, leaves = plain.expression, leaves_of(plain, values)
-    if not isinstance(tree, Chain) or leaves is None or len(leaves) != 2 or min(leaves) < 0:
-        return None
-    left, right = leaves
+    plain, negated = plain_form(step, values) or (written, False)
     last: Expression | None
-    match tree.operators[0], way:
-        case ("+" | "-" | "*") as sign, "compensation":
+    match plain, way:
+        case Chain((Number(left), Number(right))), _ if min(left, right) < 0:
+            return None
+        case Chain((Number(left), Number(right)), (("+" | "-" | "*") as sign,)), "compensation":
             last = _compensated(left, sign, right, parts)
-        case "*", _:
+        case Chain((Number(left), Number(right)), ("*",)), _:
             last = product_of(left, right, parts, turned=way == "round_numbers")
-        case ("+" | "-") as sign, _:
+        case Chain((Number(left), Number(right)), (("+" | "-") as sign,)), _:
             last = _by_digits(left, sign, right, parts, to_round_numbers=way == "round_numbers")
-        case "/", "digits":
-            last = Chain((Number(left), Number(right)), ("/",))  # and its rounding by itself
+        case Chain((_, _), ("/",)) as division, "digits":
+            last = division  # and its rounding by itself
         case _:
             return None
-    return _stand_in_of(step, last, parts, negated=simpler is not None and simpler.negated)
+    return _stand_in_of(step, last, parts, negated=negated)
 
 
 def _term_by_term(sum_of_days: StandIn) -> StandIn | None:
@@ -111,11 +120,10 @@ def _term_by_term(sum_of_days: StandIn) -> StandIn | None:
     return replace(sum_of_days, steps=(*parts.steps, Step(step.id, last))) if parts.steps else None
 
 
-def _difference(step: Step, tree: Compare, parts: SmallSteps, way: SplitWay) -> StandIn | None:
+def _difference(step: Step, tree: Compare, parts: SmallSteps, *, turned: bool) -> StandIn | None:
     """The difference whose sign decides a comparison. Finding that sign is the step: code does not order the sides."""
-    turned = way == "round_numbers"
     last = _subtraction(tree, parts, turned=turned)
-    if way == "compensation" or len(parts.steps) >= MAX_PARTS:
+    if len(parts.steps) >= MAX_PARTS:
         return None
     decision = Compare(tree.operator, Name(step.id), Number(0))
     return StandIn((*parts.steps, Step(step.id, last)), negated=turned, decision=decision)
@@ -167,19 +175,17 @@ def _stand_in_of(step: Step, last: Expression | None, parts: SmallSteps, *, nega
 
 def _by_digits(left: Exact, sign: str, right: Exact, parts: SmallSteps, *, to_round_numbers: bool) -> Expression | None:
     """The second number of a sum or difference a digit at a time."""
-    if to_round_numbers and sign == "+" and right > left:
-        left, right = right, left
-    pieces = list(digits_of(right))
-    if to_round_numbers:
-        pieces = list(_to_round_numbers(left, pieces, adding=sign == "+"))
+    if to_round_numbers and sign == "+":
+        left, right = max(left, right), min(left, right)
+    pieces = list(_to_round_numbers(left, right, adding=sign == "+")) if to_round_numbers else digits_of(right)
     return parts.in_pieces(Number(left), [(sign, piece) for piece in pieces])
 
 
 def _compensated(left: Exact, sign: str, right: Exact, parts: SmallSteps) -> Expression | None:
     """One number rounded up, the one that this changes least, and what is too much put back."""
-    result = left + right if sign == "+" else left - right if sign == "-" else left * right
+    result = evaluate(Chain((Number(left), Number(right)), (sign,)), {})
     ways: list[tuple[Exact, Exact, Exact]] = []
-    for other, number in [(left, right)] if sign == "-" else [(left, right), (right, left)]:
+    for other, number in ((left, right), (right, left)):
         for up in rounded_up(number):
             over = exact(up - Fraction(number))
             # No question may hold the value, and no difference may come out negative.
@@ -195,10 +201,9 @@ def _compensated(left: Exact, sign: str, right: Exact, parts: SmallSteps) -> Exp
     return Chain((whole, Number(over)), ("-" if sign == "+" else "+",))
 
 
-def _to_round_numbers(start: Exact, pieces: list[Exact], *, adding: bool) -> Iterator[Exact]:
-    """The same pieces, with those that carry or borrow in two: up to the round number, and what is left."""
-    for piece in pieces:  # the largest first: none changes a digit that a later one meets
-        scale = place_of(piece)
-        digit = Fraction(start) // scale % 10
-        first = (10 - digit if adding else digit) * scale
-        yield from (exact(first), exact(piece - first)) if 0 < first < piece else (piece,)
+def _to_round_numbers(start: Exact, number: Exact, *, adding: bool) -> Iterator[Exact]:
+    """What digits stand for, those that carry or borrow in two: up to the round number, and the rest."""
+    for digit, place in placed_digits(number):  # the largest first: none changes a digit that a later one meets
+        before = start // place % 10
+        first = 10 - before if adding else before
+        yield from (exact(part * place) for part in ((first, digit - first) if 0 < first < digit else (digit,)))

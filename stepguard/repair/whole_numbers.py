@@ -19,7 +19,7 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Chain, Expression, Negate, Number, walk
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
-from stepguard.repair.rewriting import StandIn, number_of, rewrite
+from stepguard.repair.rewriting import StandIn, number_of, plain_form
 from stepguard.repair.small_steps import MAX_PARTS, NoParts, SmallSteps
 
 _MOST_PLACES: Final = 12
@@ -73,8 +73,7 @@ def split_whole(step: Step, values: Mapping[str, Value], *, parted: bool) -> Sta
         values: what it reads.
         parted: its numbers in two, too, and its products by digits; of a formula of whole numbers as well.
     """
-    simpler = rewrite(step, values)
-    tree = step.expression if simpler is None else simpler.steps[-1].expression
+    tree, negated = plain_form(step, values) or (step.expression, False)
     if tree is None or not step.show_work:
         return None
     try:
@@ -94,7 +93,7 @@ def split_whole(step: Step, values: Mapping[str, Value], *, parted: bool) -> Sta
     value, places = Fraction(cast(Fraction, result)) / 10**decimals, step.type.scale
     return WholeNumbers(
         steps=tuple(parts.steps),
-        negated=simpler is not None and simpler.negated,
+        negated=negated,
         scale=10**decimals,
         rounding=step if places is not None and (value * 10**places).denominator > 1 else None,
         parted=parted,

@@ -280,16 +280,21 @@ def test_equal_sides_and_those_one_apart_decide_as_they_stand(formula: str, way:
         assert found.restore(known) is bool(eval(formula))
 
 
-@given(bought=st.dates(date(2025, 1, 1), date(2026, 12, 31)), days=st.integers(-60, 60), limit=st.integers(0, 40))
-def test_joined_comparisons_of_dates_are_sums_of_days(bought: date, days: int, limit: int) -> None:
+@given(
+    bought=st.dates(date(2025, 1, 1), date(2026, 12, 31)),
+    days=st.integers(-60, 60),
+    limit=st.integers(0, 40),
+    gift=st.booleans(),
+)
+def test_joined_comparisons_of_dates_are_sums_of_days(bought: date, days: int, limit: int, gift: bool) -> None:
     """A span beside a number and a truth value is decided by the days that it lasts."""
     returned = bought + timedelta(days=days)
     procedure = Procedure.parse("""
 inputs: bought: date, returned: date, price, limit, gift: boolean
 ok: boolean = (returned - bought <= 14 days and not gift) or price < limit
 """)
-    right = days <= 14 or limit > 20
-    inputs = {"bought": bought, "returned": returned, "price": 20, "limit": limit, "gift": False}
+    right = (days <= 14 and not gift) or limit > 20
+    inputs = {"bought": bought, "returned": returned, "price": 20, "limit": limit, "gift": gift}
 
     def answer(step: Step, request: Request) -> object:
         return reply(not right) if step.id == "ok" else carried_out(step, request)

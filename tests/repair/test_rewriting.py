@@ -57,6 +57,10 @@ REWRITTEN: list[tuple[str, dict[str, Value], list[str] | None, bool]] = [
     ("x / 4", {"x": -10}, ["10 / 4"], True),
     ("x // 4", {"x": -10}, None, False),
     ("x * y", {"x": 0, "y": -7}, ["0 * 7"], True),
+    ("x * y", {"x": Decimal("-0.5"), "y": 3}, ["0.5 * 3"], True),
+    ("x + y", {"x": -5, "y": 5}, ["5 - 5"], False),
+    ("x - y", {"x": 0, "y": 5}, ["0 + 5"], True),
+    ("x - y", {"x": 0, "y": 0}, ["0 + 0"], False),
     ("-(x + 1) * y", {"x": 1, "y": 2}, None, False),
     ("x", {"x": -10}, None, False),
     ("x > 3", {"x": -10}, None, False),
@@ -94,6 +98,11 @@ SPLIT: list[tuple[str, str, dict[str, Value], list[str] | None]] = [
     ("x^2", "number", {"x": 3}, None),
     ("x + y", "number", {"x": Decimal("1.5"), "y": Decimal("12.75")}, ["1.5 + 10", "p1 + 2", "p2 + 0.7", "p3 + 0.05"]),
     ("x / y", "decimal(2)", {"x": 10, "y": 3}, None),
+    ("x == y", "boolean", {"x": True, "y": False}, None),
+    ("x and y > 3", "boolean", {"x": True, "y": 4}, ["4 - 3"]),
+    ("x and y > 3", "boolean", {"x": 3, "y": 4}, None),
+    ("x and y", "boolean", {"x": True, "y": False}, None),
+    ("y > 3 and x > abs(y)", "boolean", {"x": 3, "y": 4}, ["4 - 3", "abs(4)", "3 - p2"]),
     ("x", "number", {"x": 3}, None),
 ]
 
@@ -107,7 +116,7 @@ def test_a_step_is_split_into_single_operations_or_digits(
     found = split(step, values)
     assert formulas(found) == written
     if found is not None:
-        assert found.steps[-1].id == "t"
+        assert found.steps[-1].id == "t" or " and " in formula
         assert worked(found) == step.type.convert(evaluate(step.expression, values))  # type: ignore[arg-type]
 
 

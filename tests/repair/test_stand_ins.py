@@ -124,6 +124,65 @@ def test_a_number_is_rounded_up_and_the_rest_put_back(formula: str, x: str, y: s
     assert (None if found is None else [each.formula for each in found.steps]) == asked
 
 
+EIGHT_DIGITS = [f"7 * {digit}{'0' * (8 - digit)}" for digit in range(1, 9)]
+EIGHT_DIGITS += ["p1 + p2", *(f"p{number + 6} + p{number}" for number in range(3, 9))]
+ONES = [f"p{number} + 1" for number in range(1, 15)]
+TAKEN_APART: list[tuple[str, SplitWay, tuple[str, ...], list[str] | None]] = [
+    # One operation on two numbers.
+    ("t1 = x + y", "compensation", ("0", "95"), ["0 + 100", "p1 - 5"]),
+    ("t1 = x + y", "compensation", ("45", "100"), ["100 + 50", "p1 - 5"]),
+    ("t1 = x + y", "compensation", ("100", "100"), None),
+    ("t1 = x * y", "compensation", ("1.5", "3"), ["3 * 2", "3 * 0.5", "p1 - p2"]),
+    ("t1: decimal(2) = x * y", "digits", ("-0.5", "24.95"), None),  # not every rounding is the same below zero
+    ("t1 = x * y", "digits", ("12345678", "7"), EIGHT_DIGITS),
+    ("t1 = x * y", "digits", ("123456789", "7"), None),
+    ("t1 = x * y", "digits", ("1.25", "0.8"), None),  # one part would be 1, which is the value
+    ("t1 = x * y", "round_numbers", ("85", "0.5"), ["5 * 0.5", "80 * 0.5", "p1 + p2"]),
+    ("t1 = x + y", "digits", (f"{10**29 + 1}", f"{10**29 + 1}"), [f"{10**29 + 1} + {10**29}", "p1 + 1"]),
+    ("t1 = x + y", "digits", (f"{10**30 + 1}", f"{10**30 + 1}"), None),  # longer than anybody takes apart
+    ("t1 = x + y", "digits", ("1", "0"), None),
+    ("t1 = x + y", "round_numbers", ("199", "5"), ["199 + 1", "p1 + 4"]),
+    ("t1 = x - y", "round_numbers", ("205", "13"), ["205 - 10", "p1 - 3"]),
+    ("t1 = x + y", "round_numbers", ("1.75", "0.08"), ["1.75 + 0.05", "p1 + 0.03"]),
+    ("t1: decimal(0, floor) = x + y", "digits", ("12.5", "5"), None),  # there is one digit to add
+    # Several, of which the last is on what came before.
+    ("t1 = x * y + 1", "compensation", ("123456789", "7"), ["123456789 * 7", "p1 + 1"]),
+    ("t1 = x * y + 4", "round_numbers", ("-0.5", "85"), ["-0.5 * 85", "p1 + 4"]),
+    ("t1 = x * y - z", "compensation", ("8", "7", "0.75"), ["8 * 7", "p1 - 1", "p2 + 0.25"]),
+    ("t1 = x * y + z", "compensation", ("8", "7", "-0.75"), ["8 * 7", "p1 + (-0.75)"]),
+    ("t1 = x * y + z", "compensation", ("8", "7", "12"), ["8 * 7", "p1 + 20", "p2 - 8"]),
+    ("t1 = z * (x + y)", "compensation", ("8", "7", "12"), ["8 + 7", "p1 * 10", "p1 * 2", "p2 + p3"]),
+    ("t1 = x + y + z", "digits", ("8", "7", "12"), ["8 + 7", "p1 + 12"]),
+    ("t1: decimal(2) = 1 + x * y", "digits", ("24.95", "0.7"), ["24.95 * 0.7", "p1", "1 + p2"]),
+    ("t1 = round(x + y, 1)", "digits", ("3", "4"), ["3 + 4", "round(p1, 1, half_up)"]),
+    # A comparison, and its numbers.
+    ("t1: boolean = x > 0", "digits", ("3",), ["3 - 0"]),
+    ("t1: boolean = x > y", "digits", ("3", "-0.5"), ["3 + 0.5"]),
+    ("t1: boolean = x > y", "round_numbers", ("-3", "4"), ["4 + 3"]),
+    ("t1: boolean = x > y", "digits", ("1/3", "1"), None),  # its digits have no end
+    ("t1: boolean = x > y", "compensation", ("3", "4"), None),
+    ("t1: boolean = x > y and y > 1", "compensation", ("3", "4"), None),
+    ("t1: boolean = x > y and y > 1", "round_numbers", ("3", "4"), ["4 - 3", "1 - 4"]),
+    ("t1: boolean = x" + " + 1" * 15 + " > y", "digits", ("3", "4"), ["3 + 1", *ONES, "p15 - 4"]),
+    ("t1: boolean = x" + " + 1" * 16 + " > y", "digits", ("3", "4"), None),
+    ("t1: boolean = " + " and ".join(f"x > {n}" for n in range(16)), "digits", ("3",), [f"3 - {n}" for n in range(16)]),
+    ("t1: boolean = " + " and ".join(f"x > {n}" for n in range(17)), "digits", ("3",), None),
+    ("t1: boolean = not x > 1", "digits", ("3",), ["3 - 1"]),
+]  # fmt: skip
+
+
+@all_rows("step, way, numbers, asked", TAKEN_APART)
+def test_how_a_formula_is_taken_apart(
+    step: str, way: SplitWay, numbers: tuple[str, ...], asked: list[str] | None
+) -> None:
+    """Into at most sixteen steps, none of which calculates with an endless number or holds the value."""
+    procedure = Procedure.parse(f"inputs: x, y, z\n{step}")
+    found = split(
+        procedure.steps[0], procedure.accept_inputs(dict(zip("xyz", (*numbers, "0", "0"), strict=False))), way=way
+    )
+    assert (None if found is None else [each.formula for each in found.steps]) == asked
+
+
 LAST_OPERATION: list[tuple[str, list[str]]] = [
     ("t1: decimal(2) = x * y - z", ["0.5 * 80", "0.5 * 0.6", "p1 + p2", "p3 - 20", "p4 + 0.05"]),
     ("t1: decimal(1) = z + x * y", ["0.5 * 80", "0.5 * 0.6", "p1 + p2", "p3 + 20", "p4 - 0.05", "p5"]),
