@@ -112,7 +112,6 @@ class CircuitBreaker(WrappedBackend):
         return completion
 
     async def acomplete(self, request: Request) -> Completion:
-        """The model's reply, without blocking the event loop; see `complete`."""
         with self._call(request) as usages:
             completion = await ask(self._backend, request)
             usages.append(counted(completion))

@@ -146,8 +146,7 @@ class EndpointLimiter:
     def declare(self, *, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
         """Set what may be sent in a minute, None for no such limit.
 
-        Raises:
-            ConfigError: a number is no whole number of 1 or more.
+        Raises ConfigError: a number is no whole number of 1 or more.
         """
         check_count(requests_per_minute, "requests_per_minute", optional=True)
         check_count(tokens_per_minute, "tokens_per_minute", optional=True)
@@ -432,8 +431,7 @@ class LimitedBackend(WrappedBackend):
     async def acomplete(self, request: Request) -> Completion:
         """The model's reply, when it is this call's turn.
 
-        Raises:
-            BackendError: the model did not answer.
+        Raises BackendError: the model did not answer.
         """
         tokens = self._limiter.estimate(request)
         async with self._limiter.aturn(tokens=tokens):

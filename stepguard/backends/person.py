@@ -40,7 +40,6 @@ class _Person:
     endpoint: ClassVar = ""
 
     def complete(self, request: Request) -> Completion:
-        """See `SyncBackend.complete`."""
 
         def call() -> object:
             return self.ask(request.steps[0], request.values)
@@ -67,7 +66,6 @@ class _AsyncPerson:
     endpoint: ClassVar = ""
 
     async def acomplete(self, request: Request) -> Completion:
-        """See `AsyncBackend.acomplete`."""
         return _completion(request, await self.ask(request.steps[0], request.values))
 
 

@@ -122,11 +122,9 @@ class RecordedBackend:
         return len(self._store)
 
     def complete(self, request: Request) -> Completion:
-        """The reply; see `reply`."""
         return self.reply(request).completion
 
     async def acomplete(self, request: Request) -> Completion:
-        """The reply; see `reply`."""
         return (await self.areply(request)).completion
 
     def reply(self, request: Request) -> RecordedReply:
@@ -172,7 +170,6 @@ class RecordedBackend:
 
     @property
     def endpoint(self) -> str:
-        """See `stepguard.backends.base.endpoint_of`: that of the model that is asked for what is missing."""
         return "" if self._backend is None else endpoint_of(self._backend)
 
     def session(self) -> AbstractAsyncContextManager[Any]:

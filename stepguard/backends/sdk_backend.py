@@ -75,7 +75,6 @@ class SdkBackend:
 
     @property
     def endpoint(self) -> str:
-        """See `stepguard.backends.base.endpoint_of`: the model and the address, without what may be secret in that."""
         address = re.sub(r"//[^/@]*@", "//", self._account()[0])
         return f"{self.name} at {address.partition('?')[0].rstrip('/')}"
 

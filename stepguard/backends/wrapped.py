@@ -25,7 +25,6 @@ class WrappedBackend:
 
     @property
     def endpoint(self) -> str:
-        """See `stepguard.backends.base.endpoint_of`."""
         return endpoint_of(self._backend)
 
     @property

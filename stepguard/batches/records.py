@@ -131,8 +131,7 @@ def to_frame(rows: Iterable[RowResult]) -> Any:
     Its columns are the status, the strength, the answer, every value by its name, the problem or error in words, and
     what the row cost.
 
-    Raises:
-        MissingExtraError: pandas is not installed.
+    Raises MissingExtraError: pandas is not installed.
     """
     try:
         pandas: Any = import_module("pandas")

@@ -119,8 +119,7 @@ def check_document(document: object) -> None:
 def read_number_option(value: object, option: str) -> tuple[Exact, bool]:
     """A number in a configuration, exactly, and whether it was written as a percentage.
 
-    Raises:
-        ConfigError: it is no number, not finite, or has a currency.
+    Raises ConfigError: it is no number, not finite, or has a currency.
     """
     text: str | None = None
     if isinstance(value, int | Fraction) and not isinstance(value, bool):

@@ -88,7 +88,6 @@ class Cites(DocumentCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "constrained"
 
     def for_passage(self, document: str) -> Copied:
@@ -147,7 +146,6 @@ class Copied(DocumentCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "grounded"
 
     def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:

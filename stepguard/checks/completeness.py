@@ -91,7 +91,6 @@ class Complete(DocumentCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "constrained"
 
     def _misfit(self, step: Step) -> str | None:

@@ -110,7 +110,6 @@ class Range(BuiltCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "constrained"
 
     def _misfit(self, step: Step) -> str | None:
@@ -280,7 +279,6 @@ class Distinct(BuiltCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "unverified"
 
     def _misfit(self, step: Step) -> str | None:

@@ -186,7 +186,6 @@ class Grounded(DocumentCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "grounded"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:

@@ -108,7 +108,6 @@ class Schema(BuiltCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "unverified" if self.veto else "constrained"
 
     def _misfit(self, step: Step) -> str | None:

@@ -132,7 +132,6 @@ class Pattern(_TextCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "unverified" if self.veto else "constrained"
 
     def _text(self, text: str) -> Verdict:
@@ -171,7 +170,6 @@ class OneOf(_TextCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "constrained"
 
     def _plain(self, text: str) -> str:
@@ -218,7 +216,6 @@ class Forbidden(_TextCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "unverified"
 
     def _text(self, text: str) -> Verdict:
@@ -260,7 +257,6 @@ class Length(_TextCheck):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "unverified"
 
     def _text(self, text: str) -> Verdict:

@@ -271,7 +271,6 @@ class Measured(_Measure):
 
     @property
     def strongest(self) -> Strength:
-        """See `BuiltCheck`."""
         return "constrained"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:

@@ -97,7 +97,6 @@ def add_at_least(group: argparse._ActionsContainer, ending: str = "of an answer,
 
 
 def add_log_level(parser: argparse.ArgumentParser, usual: str) -> None:
-    """Add ``--log-level``."""
     parser.add_argument(
         "--log-level", choices=["warning", "info"], default=usual, help="of the log on stderr (default: %(default)s)"
     )
@@ -153,7 +152,6 @@ def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **b
 
 
 def add_inputs(parser: argparse.ArgumentParser) -> None:
-    """Add ``--input`` and ``--inputs``."""
     parser.add_argument(
         "--input",
         metavar="NAME=VALUE",

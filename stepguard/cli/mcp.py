@@ -18,7 +18,6 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument(
         "--procedures", metavar="DIR", help="a folder with a procedure in each file, which callers may name"
     )

@@ -23,7 +23,6 @@ _BUDGET: Final = Budget(calls=10, tokens=50_000, seconds=60.0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument(
         "--policy", metavar="FILE", required=True, help="the policy: YAML or JSON by its suffix, otherwise text"
     )

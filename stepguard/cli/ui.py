@@ -15,7 +15,6 @@ _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     parser.add_argument("ledger", metavar="LEDGER", help="the file, such as runs.db, or an address of Postgres")
     parser.add_argument(
         "--host",

@@ -133,8 +133,7 @@ class Profile:
     def from_dict(cls, data: object) -> Profile:
         """A profile from what `to_dict` gave.
 
-        Raises:
-            ConfigError: it is something else.
+        Raises ConfigError: it is something else.
         """
         try:
             assert isinstance(data, dict)

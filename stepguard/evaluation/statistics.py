@@ -187,7 +187,6 @@ class Decay:
     step: float
 
     def accuracy(self, length: float) -> float:
-        """The accuracy at a length."""
         return self.start * math.pow(self.step, length)
 
     def horizon(self, share: float) -> float | None:

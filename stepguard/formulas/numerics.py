@@ -64,7 +64,6 @@ def _make(low: float, high: float, ulps: int = 1) -> Interval:
 
 
 def enclose(value: NumericValue) -> Interval:
-    """A value as an interval."""
     if isinstance(value, Interval):
         return value
     try:

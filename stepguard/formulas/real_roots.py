@@ -81,8 +81,7 @@ class RealRoot:
 def primitive(polynomial: Sequence[Exact]) -> Coefficients:
     """A polynomial with whole coefficients that have no common factor, of the same sign; empty where it is zero.
 
-    Raises:
-        TooBig: its degree or its coefficients pass the limit.
+    Raises TooBig: its degree or its coefficients pass the limit.
     """
     coefficients = list(polynomial)
     while coefficients and coefficients[-1] == 0:
@@ -100,8 +99,7 @@ def primitive(polynomial: Sequence[Exact]) -> Coefficients:
 def multiply(left: Sequence[int], right: Sequence[int]) -> Coefficients:
     """The product of two polynomials, without the common factor of its coefficients.
 
-    Raises:
-        TooBig: it passes the limit.
+    Raises TooBig: it passes the limit.
     """
     if not left or not right:
         return ()
@@ -125,8 +123,7 @@ def sign_of(polynomial: Sequence[int], at: Fraction) -> int:
 def isolate_roots(polynomial: Sequence[int]) -> tuple[RealRoot, ...]:
     """The real roots of a polynomial that is not zero, each once, in ascending order.
 
-    Raises:
-        TooBig: it takes too much to find them.
+    Raises TooBig: it takes too much to find them.
     """
     held = _squarefree(primitive(polynomial))
     if len(held) < 2:

@@ -61,8 +61,7 @@ class SignChart:
     def holds(self, operator: str, at: Exact) -> bool:
         """Whether the relation holds at a number; where it has no value it does not.
 
-        Raises:
-            TooBig: it could not be evaluated.
+        Raises TooBig: it could not be evaluated.
         """
         try:
             sign = compare(evaluate_at(self._tree, {self._variable: at}), 0)
@@ -109,8 +108,7 @@ class SignChart:
 def make_chart(left: Formula, right: Formula, variable: str) -> SignChart | None:
     """The chart of a relation, None where it is not made of polynomials in this unknown alone.
 
-    Raises:
-        TooBig: it takes too much to work out.
+    Raises TooBig: it takes too much to work out.
     """
     tree = difference(left, right)
     if not symbols_in(tree) <= {variable}:

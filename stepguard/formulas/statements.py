@@ -54,7 +54,6 @@ class Relation:
 
     @property
     def equation(self) -> bool:
-        """Whether this is one equation."""
         return self.operators == ("=",)
 
 
@@ -156,8 +155,7 @@ def parse_solutions(
 ) -> Solutions:
     """Read the solutions of an equation in one unknown.
 
-    Raises:
-        ExpressionError: the text names another unknown, can be read in two ways, or is no set of solutions.
+    Raises ExpressionError: the text names another unknown, can be read in two ways, or is no set of solutions.
     """
     body = unwrap(text)
     if NONE.match(body):
@@ -234,8 +232,7 @@ def parse_systems(
 ) -> tuple[tuple[Formula, ...], ...]:
     """Read the solutions of equations in several unknowns, each as the values of the unknowns in their order.
 
-    Raises:
-        ExpressionError: a solution lacks an unknown or names one twice, or the text is none.
+    Raises ExpressionError: a solution lacks an unknown or names one twice, or the text is none.
     """
     body = unwrap(text)
     if NONE.match(body):

@@ -101,8 +101,7 @@ def unwrap(text: str) -> str:
 def tokenize(text: str) -> tuple[Token, ...]:
     """The tokens of a formula or a statement, the last of kind ``"end"``.
 
-    Raises:
-        ExpressionError: the text holds something that is in no formula, or passes a limit.
+    Raises ExpressionError: the text holds something that is in no formula, or passes a limit.
     """
     if len(text) > MAX_LENGTH:
         raise ExpressionError(f"too long: {len(text)} characters, at most {MAX_LENGTH}", text=text, position=MAX_LENGTH)

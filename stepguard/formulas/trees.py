@@ -90,12 +90,10 @@ def difference(left: Formula, right: Formula) -> Formula:
 
 
 def root(tree: Formula, degree: int) -> Formula:
-    """The root of a degree."""
     return PowerOf(tree, Number(Fraction(1, degree)))
 
 
 def symbols_in(*trees: Formula) -> frozenset[str]:
-    """The symbols in formulas."""
     return frozenset(node.name for tree in trees for node in walk(tree) if isinstance(node, Name))
 
 
@@ -114,7 +112,6 @@ def walk(tree: Formula) -> Iterator[Formula]:
 
 
 def children(node: Formula) -> tuple[Formula, ...]:
-    """The children of a node."""
     match node:
         case Sum(terms):
             return terms

@@ -96,7 +96,6 @@ class FactJudge:
         return self._of(question, result)
 
     async def ajudge(self, question: FactQuestion) -> JudgedFact | None:
-        """The twin of `judge`."""
         if (inputs := self._inputs(question)) is None:
             return self._judged.get(_about(question))
         try:

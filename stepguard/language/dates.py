@@ -213,8 +213,7 @@ def _month_number(name: str) -> str:
 def add_months(start: date, months: int) -> date:
     """Add months to a date (negative: subtract); where the month has no such day, take its last one.
 
-    Raises:
-        OverflowError: the result is before the year 1 or after 9999.
+    Raises OverflowError: the result is before the year 1 or after 9999.
     """
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
     if not 1 <= year <= 9999:
@@ -244,8 +243,7 @@ class Calendar:
     def of(cls, holidays: Iterable[date | str], weekend: Iterable[str]) -> Calendar:
         """A calendar as a configuration has it: holidays as dates or ISO texts, days of the week by their names.
 
-        Raises:
-            ConfigError: one of them is no date, or no day of the week, or no day is left to work on.
+        Raises ConfigError: one of them is no date, or no day of the week, or no day is left to work on.
         """
         named = [] if isinstance(weekend, str) else list(weekend)
         days = [each.lower() for each in named if isinstance(each, str)]
@@ -259,7 +257,6 @@ class Calendar:
         return frozenset(WEEKDAYS[day].capitalize() for day in self.weekend)
 
     def works(self, day: date) -> bool:
-        """Whether a day is a working day."""
         return day.weekday() not in self.weekend and day not in self.holidays
 
     def count(self, start: date, end: date) -> int:
@@ -272,8 +269,7 @@ class Calendar:
     def add(self, start: date, days: int) -> date:
         """Count working days forward from `start` (negative: back), which may be none; 0 days give `start` itself.
 
-        Raises:
-            OverflowError: the result is before the year 1 or after 9999.
+        Raises OverflowError: the result is before the year 1 or after 9999.
         """
         one = timedelta(days=1 if days > 0 else -1)
         left, at = abs(days), start
@@ -299,8 +295,7 @@ def _read_holidays(given: Iterable[date | str]) -> frozenset[date]:
 def read_duration(text: str) -> Exact:
     """Read one duration, in seconds.
 
-    Raises:
-        ValueRefused: the text is no duration, has no fixed length, or could be read in more than one way.
+    Raises ValueRefused: the text is no duration, has no fixed length, or could be read in more than one way.
     """
     if len(text) > _MAX_TEXT:
         raise ValueRefused(f"too long for a duration ({len(text)} characters)", text=text)

@@ -19,8 +19,7 @@ _POINT: Final = lazy_pattern(r"(?<=[0-9])\.(?=[0-9])")
 def with_point(text: str) -> str:
     """Working or a value with decimal commas, as it would be written with points; ``;`` separates arguments.
 
-    Raises:
-        ValueRefused: a number in it has no reading with a decimal comma.
+    Raises ValueRefused: a number in it has no reading with a decimal comma.
     """
     # With its blank the comma cannot group digits: `1;234` is no number.
     return _NUMBER.sub(_rewritten, text).replace(";", ", ")

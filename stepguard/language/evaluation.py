@@ -64,8 +64,7 @@ def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
 
     Parsed again, the text is this expression with these values. Truth values and text stay names.
 
-    Raises:
-        KeyError: a variable has no value.
+    Raises KeyError: a variable has no value.
     """
     if type(tree) is Chain:  # no mutate: only faster, the text is the same below
         pieces: list[str] = []

@@ -107,8 +107,7 @@ def find_date(text: str) -> re.Match[str] | None:
 def check_grouping(text: str) -> None:
     """Refuse a whole number with points in it, or with decimals that nobody writes: ``1.000``.
 
-    Raises:
-        ExpressionError: a number in `text` is one.
+    Raises ExpressionError: a number in `text` is one.
     """
     # Most texts have none, and the pattern below need not run on them.
     if ".000" not in text:
@@ -398,8 +397,7 @@ class _Parser:
 def check_percentages(tokens: Sequence[ExpressionToken], text: str) -> None:
     """Refuse a percentage that is added to something else: for some readers 50 + 10% is 55, for others 50.1.
 
-    Raises:
-        ExpressionError: one of the tokens of `text` is such a percentage.
+    Raises ExpressionError: one of the tokens of `text` is such a percentage.
     """
     for at, (_, sign, position) in enumerate(tokens):
         if at < 2 or not sign.endswith("%") or sign == "%" or tokens[at - 1][1] not in ("+", "-"):
@@ -420,8 +418,7 @@ def check_percentages(tokens: Sequence[ExpressionToken], text: str) -> None:
 def is_percentage(plain: str, at: int) -> bool:
     """Whether the sign right behind a number makes it a percentage: nothing follows that could be divided by.
 
-    Raises:
-        ExpressionError: it could be one as well as a remainder.
+    Raises ExpressionError: it could be one as well as a remainder.
     """
     behind = plain[at + 1 : at + 80].lstrip()
     if behind[:1] != "%" and (_OPERAND.match(behind) is None or _GOES_ON.match(behind)):
@@ -434,8 +431,7 @@ def is_percentage(plain: str, at: int) -> bool:
 def check_remainder(plain: str, at: int) -> None:
     """Refuse a `%` that touches only one of its two values, or has nothing behind it.
 
-    Raises:
-        ExpressionError: the sign at `at` is no remainder for every reader.
+    Raises ExpressionError: the sign at `at` is no remainder for every reader.
     """
     before, behind = plain[at - 1 : at].isspace(), plain[at + 1 : at + 2].isspace()
     rest = plain[at + 1 :].lstrip()[:1]
@@ -453,8 +449,7 @@ def check_remainder(plain: str, at: int) -> None:
 def check_percent_signs(line: str) -> None:
     """Refuse an ambiguous `%` in a line that may hold more than arithmetic.
 
-    Raises:
-        ExpressionError: one of them is neither a percentage nor a remainder for certain.
+    Raises ExpressionError: one of them is neither a percentage nor a remainder for certain.
     """
     plain = line.translate(_SYMBOLS)
     tokens: list[ExpressionToken] = []

@@ -28,8 +28,7 @@ def read_literal(text: str) -> LiteralTerm:
 
     A span in days, hours, minutes or seconds is a duration; one in months, years or working days a period.
 
-    Raises:
-        ExpressionError: it is none of them.
+    Raises ExpressionError: it is none of them.
     """
     plain = " ".join(text.split())
     money = _MONEY.fullmatch(plain)

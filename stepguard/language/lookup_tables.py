@@ -130,7 +130,6 @@ class _Branch:
         return [*found, *(self.ranges[each] for each in self.meeting(_Range(point, point)))]
 
     def meeting(self, key: _Range) -> Iterator[_Range]:
-        """The ranges that meet a range."""
         near: Iterable[_Range] = self.ranges
         if self.ordered is not None:
             # Of those that begin before the key only the last one can reach it: they do not meet each other.

@@ -45,8 +45,7 @@ class MeasureArithmetic:
     def apply(self, operator: str, left: Value, right: Value) -> Value:
         """``left operator right``.
 
-        Raises:
-            EvaluationError: the two cannot be combined so, or the result is outside what can be held.
+        Raises EvaluationError: the two cannot be combined so, or the result is outside what can be held.
         """
         found: Value | None
         if operator in "+-":
@@ -62,7 +61,6 @@ class MeasureArithmetic:
         return found
 
     def negated(self, value: Value) -> Value:
-        """``-value``."""
         if isinstance(value, timedelta):
             return duration_of(-seconds_in(value))
         if isinstance(value, Period):
@@ -89,8 +87,7 @@ class MeasureArithmetic:
     def compare(self, operator: str, left: Value, right: Value) -> bool:
         """``left operator right`` of values that can be compared.
 
-        Raises:
-            InexactError: they cannot, or have no order.
+        Raises InexactError: they cannot, or have no order.
         """
         left, right = _with_nothing(left, right), _with_nothing(right, left)
         if _is_number(left) and _is_number(right):

@@ -28,8 +28,7 @@ MEASURES: Final[dict[str, type]] = {
 def read_measure(kind: ValueType, text: str, *, order: DateOrder | None = None) -> Value:
     """A value as it is written; `order` says how dates are meant, see `read_date`.
 
-    Raises:
-        ValueRefused: it is none of this type, or could be read in more than one way.
+    Raises ValueRefused: it is none of this type, or could be read in more than one way.
     """
     match kind.kind:
         case "date":
@@ -78,8 +77,7 @@ def convert_measure(kind: ValueType, value: Value) -> Value:
 
     Nothing at all (the number 0, which the sum of an empty list is) is a duration and an amount, too.
 
-    Raises:
-        InexactError: it is of another kind.
+    Raises InexactError: it is of another kind.
     """
     if type(value) is int and value == 0:
         if kind.kind == "duration":

@@ -47,8 +47,7 @@ _SCALARS: Final[Mapping[object, str]] = {
 def value_type_of(annotation: Any) -> ValueType:
     """Derive a value type from a class or an annotation.
 
-    Raises:
-        ConfigError: it, or a field of it, stands for none; the message names it.
+    Raises ConfigError: it, or a field of it, stands for none; the message names it.
     """
     return _type_of(annotation, (), ())
 
@@ -67,8 +66,7 @@ def to_python(kind: ValueType, value: Value) -> object:
 def instance_of(record: RecordType, value: Record) -> object:
     """Build the instance of the class that a record type was made from.
 
-    Raises:
-        ValueRefused: the class does not take these values; its own words say why.
+    Raises ValueRefused: the class does not take these values; its own words say why.
     """
     model = record.model
     assert model is not None

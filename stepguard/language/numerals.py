@@ -179,8 +179,7 @@ def units_behind(match: re.Match[str]) -> list[str]:
 def one_unit(units: list[str], text: str) -> str | None:
     """Merge the units written around one amount (`$18 USD`): ``"%"``, a currency, or None.
 
-    Raises:
-        ValueRefused: they contradict each other, or one stands twice.
+    Raises ValueRefused: they contradict each other, or one stands twice.
     """
     if len(units) > 2 or (len(units) == 2 and units[0] == units[1] not in CODES):  # `$$18`
         raise ValueRefused("not a single plain number", text=text)

@@ -50,8 +50,7 @@ class Period:
     def plus(self, other: Period | timedelta, sign: int = 1) -> Period:
         """Add another span (or with `sign=-1` subtract it).
 
-        Raises:
-            InexactError: a duration is not of whole days, or one part goes back and another one forth.
+        Raises InexactError: a duration is not of whole days, or one part goes back and another one forth.
         """
         if isinstance(other, timedelta):
             other = Period(days=_whole_days(other))
@@ -138,8 +137,7 @@ def show_duration(span: timedelta) -> str:
 def read_timedelta(text: str) -> timedelta:
     """A duration as it is written; see `stepguard.language.dates`.
 
-    Raises:
-        ValueRefused: it is none, or has no fixed length.
+    Raises ValueRefused: it is none, or has no fixed length.
     """
     try:
         return duration_of(read_duration(text))
@@ -150,8 +148,7 @@ def read_timedelta(text: str) -> timedelta:
 def read_period(text: str) -> Period:
     """A period as it is written: ``3 months``, ``1 year 6 months``, ``5 working days``, ``2 weeks``.
 
-    Raises:
-        ValueRefused: it is none.
+    Raises ValueRefused: it is none.
     """
     body = " ".join(text[:200].strip(_AROUND + ".").lower().split()) if len(text) <= 200 else ""
     sign = -1 if body[:1] in ("-", "\u2212") else 1
@@ -180,8 +177,7 @@ def read_period(text: str) -> Period:
 def read_time(text: str) -> time:
     """A time of day as it is written: ``14:30``, ``14:30:05``, ``2:30 pm``, ``9 am``.
 
-    Raises:
-        ValueRefused: it is none, has a time zone, or could be read in more than one way.
+    Raises ValueRefused: it is none, has a time zone, or could be read in more than one way.
     """
     match = _TIME.fullmatch(text.strip(_AROUND)) if len(text) <= 100 else None
     half = (match["half"] or "").lower() if match else ""

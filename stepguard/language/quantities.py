@@ -160,8 +160,7 @@ def read_amount(text: str, *, bare: Unit | None = None, declared: Collection[str
 def check_pair(text: str, value: Exact, unit: Unit | None) -> None:
     """Refuse a pair of blood pressures, 120/80, that would be read as a fraction in mmHg.
 
-    Raises:
-        ValueRefused: it may be two pressures.
+    Raises ValueRefused: it may be two pressures.
     """
     if unit == _OF_BLOOD and abs(Fraction(value)) >= 1 and _PAIR.fullmatch(text.strip(_AROUND)):
         raise ValueRefused("two pressures, or an improper fraction: write 1.5 mmHg for 3/2 mmHg", text=text.strip())
@@ -232,8 +231,7 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
 def read_declared(names: object) -> tuple[str, ...]:
     """Names of units that a configuration declares, sorted.
 
-    Raises:
-        ConfigError: one is no name, or that of a unit that is known.
+    Raises ConfigError: one is no name, or that of a unit that is known.
     """
     if isinstance(names, str) or not isinstance(names, Iterable):
         raise ConfigError("units are a list of names: ['IU', 'mEq']", option="units")

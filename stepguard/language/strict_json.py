@@ -60,8 +60,7 @@ def decode(text: str) -> object:
 def decode_at(text: str, start: int) -> tuple[object, int]:
     """Decode the JSON value that begins at `start`, and say where it ends.
 
-    Raises:
-        ValueError: no JSON value begins there, or it is nested too deeply.
+    Raises ValueError: no JSON value begins there, or it is nested too deeply.
     """
     try:
         return _DECODER.raw_decode(text, start)
@@ -72,8 +71,7 @@ def decode_at(text: str, start: int) -> tuple[object, int]:
 def encode(value: object) -> str:
     """A decoded value as JSON again, on one line, with the repetitions of its keys.
 
-    Raises:
-        ValueError: it is nested too deeply.
+    Raises ValueError: it is nested too deeply.
     """
     try:
         return _encode(value)

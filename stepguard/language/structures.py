@@ -28,8 +28,7 @@ MAX_ITEMS: Final = 100_000
 def read_structure(kind: ValueType, text: str, *, order: DateOrder | None = None) -> Value:
     """Read a list or a record from JSON; `order` says how dates in it are meant, see `read_date`.
 
-    Raises:
-        ValueRefused: it is none of this type; the reason says where.
+    Raises ValueRefused: it is none of this type; the reason says where.
     """
     try:
         data = decode(text.strip())
@@ -72,8 +71,7 @@ def _read_node(kind: ValueType, data: object, place: str, order: DateOrder | Non
 def accept_structure(kind: ValueType, value: object, place: str = "") -> Value:
     """Accept the caller's list or record: a list or tuple, a mapping, an instance of a class with fields, or JSON text.
 
-    Raises:
-        ValueRefused: it is none of this type; the reason says where.
+    Raises ValueRefused: it is none of this type; the reason says where.
     """
     if isinstance(value, str) and kind.structured:
         return read_structure(kind, value)
@@ -111,8 +109,7 @@ def _fields_of(value: object) -> Mapping[str, object] | None:
 def convert_structure(kind: ValueType, value: Value) -> Value:
     """Convert the value of an expression part by part; a record may come from another type with the same fields.
 
-    Raises:
-        InexactError: it is of another kind; the message says where.
+    Raises InexactError: it is of another kind; the message says where.
     """
     if kind.items is not None and isinstance(value, tuple):
         return tuple(_converted(kind.items, each, f"[{index}]") for index, each in enumerate(value))

@@ -37,8 +37,7 @@ def write_option(option: str) -> str:
 def check_options(options: tuple[str, ...]) -> None:
     """Refuse options that cannot be told apart, or that are too many, too few or no lines of text.
 
-    Raises:
-        ConfigError: they are.
+    Raises ConfigError: they are.
     """
     seen: set[str] = set()
     for option in options:
@@ -73,8 +72,7 @@ _DECLARED = re.compile(r'"([^"]*)"')
 def type_parts(text: str, kinds: tuple[str, ...]) -> tuple[str, dict[str, object]]:
     """The kind of a type that is no list, and what stands in its brackets, as attributes of a `ValueType`.
 
-    Raises:
-        ConfigError: the text names no type.
+    Raises ConfigError: the text names no type.
     """
     match = _TYPE.match(text)
     kind = match[1].lower() if match else ""

@@ -16,7 +16,6 @@ _KINDS: Final = {"allow": "good", "ask": "weak", "refuse": "bad", "hand_over": "
 
 
 def conversation_lines(reading: RunReading) -> Iterator[TextLine]:
-    """The lines, each with what it is."""
     run = reading.summary
     yield TextLine(f"{_short(run.run_id)}: policy {_short(run.procedure)}, {run.status}", "head")
     for change in reading.changes:

@@ -189,31 +189,25 @@ class RunJournal:
 
     @property
     def steps(self) -> Mapping[str, KeptStep]:
-        """See `Journal.steps`."""
         return self._kept.steps
 
     @property
     def calls(self) -> Mapping[str, OperationCall]:
-        """See `Journal.calls`."""
         return self._kept.calls
 
     @property
     def answers(self) -> Mapping[str, tuple[str, Value]]:
-        """See `Journal.answers`."""
         return self._kept.answers
 
     @property
     def attempts(self) -> Sequence[Attempt]:
-        """See `Journal.attempts`."""
         return self._kept.attempts
 
     @property
     def usage(self) -> Usage:
-        """See `Journal.usage`."""
         return self._kept.usage
 
     def commit(self, commit: Commit) -> None:
-        """See `Journal.commit`."""
         if commit.call is not None:
             self._writer.write([("call", call_record(commit.call))])
             return
@@ -227,7 +221,6 @@ class RunJournal:
         self._writer.write(steps, {"completed = completed + ?": fresh, "place = ?": str(last.occurrence)})
 
     def book(self, attempts: Sequence[Attempt]) -> None:
-        """See `Journal.book`."""
         usage = sum((attempt.usage for attempt in attempts), Usage())
         records = [("attempt", attempt_record(attempt, replies=self._replies)) for attempt in attempts]
         listed = {"calls = calls + ?": usage.calls, "tokens = tokens + ?": usage.tokens}
@@ -235,7 +228,6 @@ class RunJournal:
         self._writer.write(records, listed, synced=False)
 
     def close(self, result: Result) -> None:
-        """See `Journal.close`."""
         problem = result.problem
         place, reason = (None, None) if problem is None else (str(problem.occurrence), storable(problem.reason))
         listed = {
@@ -251,11 +243,9 @@ class RunJournal:
             self._writer.give_up()
 
     def settle(self) -> None:
-        """See `Journal.settle`."""
         self._writer.settle()
 
     def reopen(self) -> None:
-        """See `Journal.reopen`."""
         self._writer.reopen()
 
 
@@ -273,23 +263,19 @@ class ConversationJournal:
 
     @property
     def conversation(self) -> str:
-        """See `GateJournal.conversation`."""
         return str(self._kept.conversation)
 
     @property
     def changes(self) -> Sequence[Mapping[str, Any]]:
-        """See `GateJournal.changes`."""
         return self._kept.changes
 
     def write(self, change: Mapping[str, Any]) -> None:
-        """See `GateJournal.write`."""
         self._kept.answered.update(_answered(change))
         listed: dict[str, object] = {"completed = ?": len(self._kept.answered)}
         listed |= {f"{name} = ?": value for name, value in _last_decision(change).items()}
         self._writer.write([("gate", as_json({**change, "at": now_text()}))], listed)
 
     def close(self) -> None:
-        """See `GateJournal.close`."""
         self._writer.give_up()
 
 

@@ -132,7 +132,6 @@ class LedgerDatabase(LedgerStore):
             return list(self._first(_translated(sql), arguments).fetchall())
 
     def now(self) -> float:
-        """See `LedgerStore.now`: that of the server."""
         return float(self.read("select extract(epoch from clock_timestamp())::double precision")[0][0])
 
     @contextmanager
@@ -149,7 +148,6 @@ class LedgerDatabase(LedgerStore):
         return LedgerDatabase(self._address, read_only=True)
 
     def tidy(self) -> None:
-        """See `LedgerStore.tidy`. What the server archives of its log, and backups, are its administrator's."""
         warnings: list[str] = []
         with self._using():
             self._first("select 1")
@@ -172,7 +170,6 @@ class LedgerDatabase(LedgerStore):
             return True
 
     def free(self, lock: int) -> None:
-        """See `LedgerStore.free`: at once, or where this comes in the middle of something, behind it."""
         # The finalizer of a writer calls this at any moment, in the middle of a statement of this thread, too.
         if lock in self._held and os.getpid() == self._process:
             self._held.discard(lock)

@@ -84,7 +84,6 @@ class RatedBackend(WrappedBackend):
         return completion
 
     async def acomplete(self, request: Request) -> Completion:
-        """The model's reply, without blocking the event loop; see `complete`."""
         import asyncio  # importing it takes longer than the rest of this package
 
         started = time.monotonic()

@@ -226,11 +226,9 @@ class LedgerFile(LedgerStore):
             return self._connection.execute(sql, arguments).fetchall()
 
     def now(self) -> float:
-        """See `LedgerStore.now`: that of this machine."""
         return time.time()
 
     def tidy(self) -> None:
-        """See `LedgerStore.tidy`: out of what SQLite keeps beside the file as well."""
         with self._using():
             self._connection.execute("vacuum")
             busy = self._connection.execute("pragma wal_checkpoint(truncate)").fetchone()[0]

@@ -139,11 +139,9 @@ class ConditionReader:
                 self.sums[name] = found
 
     def type(self, tree: Expression) -> ValueType:
-        """The type of an expression."""
         return type_of(tree, self.types, self.tables)
 
     def truth(self, tree: Expression) -> Truth:
-        """Read a condition."""
         match tree:
             case Logic(operator, operands):
                 return Joined(operator == "and", tuple(map(self.truth, operands)))
@@ -160,7 +158,6 @@ class ConditionReader:
         return Comparison(self.text(tree), "==", True)
 
     def compared(self, operator: str, left: Expression, right: Expression) -> Truth:
-        """Read a comparison."""
         kind = self.type(left)
         for one, other in ((left, right), (right, left)):
             if isinstance(other, LiteralTerm) and isinstance(other.value, bool):

@@ -129,7 +129,6 @@ class CallHistory:
         self._keys_by_argument: dict[tuple[str, str, Value], list[tuple[Value, ...]]] = {}
 
     def add(self, call: LetThrough) -> None:
-        """Add a call that was let through."""
         self.calls.append(call)
         self.by_tool.setdefault(call.tool, []).append(call)
         self.by_id[call.id] = call

@@ -37,9 +37,7 @@ class GateJournal(Protocol):
         """Make a change durable."""
         ...
 
-    def close(self) -> None:
-        """Nothing more is written: another process may go on."""
-        ...
+    def close(self) -> None: ...
 
 
 class GateLedger(Protocol):

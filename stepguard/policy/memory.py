@@ -240,7 +240,6 @@ class GateMemory:
             self._durable.write(refused=dict(self.refused), handed_over=self.handed_over)
 
     def close(self) -> None:
-        """Nothing more is written: another process may go on."""
         if self._durable is not None:
             self._durable.journal.close()
 

@@ -175,7 +175,6 @@ class CallChecker:
     expressions: ExpressionChecker
 
     def tool(self, name: str) -> DeclaredTool:
-        """A tool that is declared."""
         if name not in self.tools:
             raise PolicyError(f"no tool {name!r} is declared{suggestion(name, self.tools)}: write `tool {name}(...)`")
         return self.tools[name]

@@ -31,8 +31,7 @@ _OLD_EVENTS: Final = ("gen_ai.choice", "gen_ai.assistant.message", "gen_ai.tool.
 def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
     """The conversations of a file of spans, in the order in which they begin in it.
 
-    Raises:
-        ConfigError: a line holds no record, or a call cannot be read from what was recorded.
+    Raises ConfigError: a line holds no record, or a call cannot be read from what was recorded.
     """
     # The server's span of a call that its client has recorded would count the call twice.
     everything = [each for each in read_records(lines) if not each.remote]
@@ -70,8 +69,7 @@ def read_span_conversations(lines: Iterable[str]) -> list[RecordedConversation]:
 class _Nesting:
     """Pick the spans of executed tools, each once: an inner layer may have recorded the same call again.
 
-    Raises:
-        ConfigError: two executions have the same span and are not the same call.
+    Raises ConfigError: two executions have the same span and are not the same call.
     """
 
     def __init__(self, records: Iterable[SpanRecord]) -> None:

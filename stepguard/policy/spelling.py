@@ -45,7 +45,6 @@ class KnownTexts:
         return made
 
     def add(self, texts: Iterable[object]) -> None:
-        """Add known texts."""
         for text in texts:
             if isinstance(text, str) and len(text) <= _LONGEST:
                 self._spellings.setdefault(folded(text), set()).add(text)
@@ -64,7 +63,6 @@ class KnownTexts:
 
 
 def texts_in(value: Value | None) -> Iterator[str]:
-    """The texts in a value."""
     stack: list[object] = [value]
     while stack:
         each = stack.pop()

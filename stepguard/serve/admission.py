@@ -63,8 +63,7 @@ class Gate:
     async def admit(self, request: Interruptible) -> AsyncIterator[None]:
         """Wait for the turn of a request, and hold its place.
 
-        Raises:
-            Problem: too many are waiting, it has waited too long, or the server is to stop.
+        Raises Problem: too many are waiting, it has waited too long, or the server is to stop.
         """
         if self.closed:
             raise stopping()
@@ -181,8 +180,7 @@ class Memory:
     def take(self, client: str, size: int) -> None:
         """Take so many bytes more, or give them back where there are fewer than none.
 
-        Raises:
-            Problem: there is no room for them.
+        Raises Problem: there is no room for them.
         """
         most = self._limits.memory
         if size > 0 and (self.in_use + size > most or self._reserved[client] + size > self._limits.share(most)):

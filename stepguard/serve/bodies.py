@@ -45,8 +45,7 @@ class RequestBody:
 async def read_body(body: bytes, limits: Limits, charge: Charge) -> RequestBody:
     """Read the JSON object that a body is.
 
-    Raises:
-        Problem: it is none, or one of more than the limits allow; or there is no room for it.
+    Raises Problem: it is none, or one of more than the limits allow; or there is no room for it.
     """
     work = asyncio.to_thread if len(body) > _LARGE else _at_once
     values = await work(_measure, body, limits)

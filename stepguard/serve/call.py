@@ -125,8 +125,7 @@ class HttpCall:
     async def respond(self, response: Response) -> None:
         """Send a response, with the headers that go with all of them.
 
-        Raises:
-            ClientDisconnect: the caller does not read it.
+        Raises ClientDisconnect: the caller does not read it.
         """
         response.headers.update(self.answer_headers)
         await response(self.request.scope, _nothing, self.send)

@@ -57,8 +57,7 @@ def split_model(model: str, procedures: Mapping[str, Procedure]) -> tuple[str | 
 
     A name that no procedure has is refused: an upstream that does not care for names would answer it unguarded.
 
-    Raises:
-        Problem: no procedure has this name, or no model is named.
+    Raises Problem: no procedure has this name, or no model is named.
     """
     name, at, rest = model.partition("@")
     if not at or not name:
@@ -110,8 +109,7 @@ class GuardedRequests:
     async def find(self, chat: ChatRequest, sent: bytes) -> tuple[Job, str] | None:
         """The job of a request and the model for it; None where it asks for no procedure.
 
-        Raises:
-            Problem: it asks for one that cannot be run.
+        Raises Problem: it asks for one that cannot be run.
         """
         name, model = split_model(chat.model, self._settings.procedures)
         named = chat.body.get("procedure")
@@ -137,8 +135,7 @@ class GuardedRequests:
     async def pass_reason(self, chat: ChatRequest, size: int) -> str:
         """Why a request is passed on of which `find` has said that it asks for no procedure.
 
-        Raises:
-            Problem: only guarded requests are wanted.
+        Raises Problem: only guarded requests are wanted.
         """
 
         def why() -> str:
@@ -250,8 +247,7 @@ def _sized(value: Any, given: bool) -> Any:
 def _exact_inputs(sent: bytes) -> Any:
     """The field ``inputs`` of a body, with its numbers as they are written.
 
-    Raises:
-        ConfigError: it stands there twice, or the body is no strict JSON.
+    Raises ConfigError: it stands there twice, or the body is no strict JSON.
     """
     try:
         body = decode(sent.decode())

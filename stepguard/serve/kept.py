@@ -70,8 +70,7 @@ class KeptRuns:
     async def list_runs(self, query: Mapping[str, str]) -> dict[str, Any]:
         """The runs, the newest first: all, or those with a ``status``; at most ``limit``.
 
-        Raises:
-            Problem: the query asks for something else, or the ledger cannot be read.
+        Raises Problem: the query asks for something else, or the ledger cannot be read.
         """
         limit = query.get("limit", str(_MOST))
         if not query.keys() <= {"status", "limit"} or not (limit.isascii() and limit.isdecimal() and len(limit) < 9):
@@ -84,8 +83,7 @@ class KeptRuns:
     async def answer(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Answer the step of a run for a person: ``run``, ``step`` and ``value``, or ``repeat`` of a call of a tool.
 
-        Raises:
-            Problem: there is no such question, the run is under way, or the ledger cannot be written.
+        Raises Problem: there is no such question, the run is under way, or the ledger cannot be written.
         """
         run_id, step, value, repeat = (body.get(name) for name in ("run", "step", "value", "repeat"))
         if (

@@ -159,7 +159,6 @@ class _Pages:
         return _html("Runs", body, live="live" in query, skip=("Skip to the runs", "#runs"))
 
     def run(self, request: Request) -> Response:
-        """One run."""
         run_id = request.query_params.get("id", "")
         try:
             with Ledger(self._path, read_only=True) as ledger:

@@ -74,8 +74,7 @@ def one_path(written: str) -> str:
 
     A slash may be escaped in the name of a model alone.
 
-    Raises:
-        Problem: others could read it as another path.
+    Raises Problem: others could read it as another path.
     """
     if not written.startswith("/"):
         raise _refused("a slash comes first")
@@ -109,8 +108,7 @@ def _refused(rule: str) -> HttpProblem:
 def read_route(text: str) -> tuple[str, str]:
     """The method and the path of a route as the operator writes it, such as ``GET /files/{id}``.
 
-    Raises:
-        ConfigError: this is none.
+    Raises ConfigError: this is none.
     """
     route = _ROUTE.fullmatch(text.strip())
     if route is None or any(word.strip(".") == "" for word in route[2].split("/")[1:]):

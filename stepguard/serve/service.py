@@ -106,8 +106,7 @@ class Service:
     def connect(self) -> None:
         """Make what reaches the upstream, which `running` does otherwise: to learn of a fault before it serves.
 
-        Raises:
-            ConfigError: that cannot be made with the proxies and certificates in the environment.
+        Raises ConfigError: that cannot be made with the proxies and certificates in the environment.
         """
         self._upstream.connect()
 

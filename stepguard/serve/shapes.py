@@ -98,8 +98,7 @@ class Shape(Protocol):
     def parameters(self, body: Mapping[str, Any]) -> Parameters:
         """Read its other parameters for a guarded run.
 
-        Raises:
-            Problem: one of them asks for what such a run cannot give; the message names it.
+        Raises Problem: one of them asks for what such a run cannot give; the message names it.
         """
 
     def answer(self, finished: Finished) -> dict[str, Any]:

@@ -93,8 +93,7 @@ class Upstream:
     def connect(self) -> None:
         """Make the client; where there is one, do nothing.
 
-        Raises:
-            ConfigError: it cannot be made with the proxies and certificates in the environment.
+        Raises ConfigError: it cannot be made with the proxies and certificates in the environment.
         """
         if self._client is not None:
             return
@@ -198,8 +197,7 @@ class Upstream:
     def client(self, call: HttpCall) -> Any:
         """A client of the SDK that asks this endpoint with the caller's key, over the connections of all.
 
-        Raises:
-            HttpProblem: the caller's key cannot be sent.
+        Raises HttpProblem: the caller's key cannot be sent.
         """
         import openai
 

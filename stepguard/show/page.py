@@ -79,7 +79,6 @@ class _Page:
         self._room = _UNFOLDED
 
     def whole(self, name: str | None, above: Child, below: Child) -> str:
-        """The page."""
         procedure, run = self._procedure, self._run
         flow = self._flow(procedure.body, "", lazy=procedure.look_back is not None)
         title = shorten(procedure.name, 200)

@@ -303,7 +303,6 @@ _KINDS: Final = {"accepted": "good", "partly": "weak", "draft": "quiet"}
 
 
 def call_lines(attempts: Iterable[Attempt]) -> Iterator[TextLine]:
-    """The lines, each with what it is."""
     for each in attempts:
         asked = shorten(", ".join(map(str, each.steps)), 200)
         whom = "" if each.backend is None else f" of {shorten(each.backend)}"

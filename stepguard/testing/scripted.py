@@ -83,8 +83,7 @@ class ScriptedBackend(_Script):
     def complete(self, request: Request) -> Completion:
         """The next entry of the script.
 
-        Raises:
-            UnexpectedRequest: the script is used up.
+        Raises UnexpectedRequest: the script is used up.
         """
         with self._lock:
             number = len(self.requests)
@@ -107,8 +106,7 @@ class ScriptedBackend(_Script):
     def assert_finished(self) -> None:
         """Assert that every entry of the script was used.
 
-        Raises:
-            AssertionError: some were not.
+        Raises AssertionError: some were not.
         """
         left = len(self._script) - len(self.requests)
         assert left <= 0, f"{left} of {len(self._script)} scripted replies were never asked for"
@@ -162,8 +160,7 @@ class ScriptedSteps(_Script):
     def complete(self, request: Request) -> Completion:
         """The answers of the steps that are asked, as one JSON object.
 
-        Raises:
-            UnexpectedRequest: a step is asked that the script does not hold, or more often than it has answers.
+        Raises UnexpectedRequest: a step is asked that the script does not hold, or more often than it has answers.
         """
         # A step that was not accepted leads the next request about it: the others are at their first try.
         turns = [(step.id, 0 if place else request.attempt - 1) for place, step in enumerate(request.steps)]
@@ -189,8 +186,7 @@ class ScriptedSteps(_Script):
     def assert_finished(self) -> None:
         """Assert that every answer was given and every exception raised.
 
-        Raises:
-            AssertionError: some were not; it names their steps.
+        Raises AssertionError: some were not; it names their steps.
         """
         left: list[str] = []
         with self._lock:

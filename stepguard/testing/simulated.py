@@ -95,8 +95,7 @@ class SimulatedModel:
     def assert_planted(self) -> None:
         """Assert that every planted failure came to pass, as often as it was to.
 
-        Raises:
-            AssertionError: some did not; it names them and says how often their steps were asked.
+        Raises AssertionError: some did not; it names them and says how often their steps were asked.
         """
         self._plants.assert_planted()
 

@@ -54,8 +54,7 @@ class FormulaQuestion:
     def relation(self, text: str) -> Relation | Formula:
         """A text of the check as a relation or a formula, with what the step reads filled in.
 
-        Raises:
-            Unusable: it cannot be read, or something in it has no value that can be used.
+        Raises Unusable: it cannot be read, or something in it has no value that can be used.
         """
         name = text.strip()
         # A text that is just a variable may hold a whole relation; inside a formula only a formula will do.
@@ -77,8 +76,7 @@ class FormulaQuestion:
     def value(self, name: str) -> Relation | Formula:
         """The formula or number that a variable of the step stands for.
 
-        Raises:
-            Unusable: its value is no number and holds no formula.
+        Raises Unusable: its value is no number and holds no formula.
         """
         found = to_exact(self.values[name])
         if isinstance(found, bool):
@@ -93,8 +91,7 @@ class FormulaQuestion:
     def filled(self, found: Relation | Formula) -> Relation | Formula:
         """A relation or formula with the values of the variables in the place of their names.
 
-        Raises:
-            Unusable: one of them has no value that can be used.
+        Raises Unusable: one of them has no value that can be used.
         """
         if isinstance(found, Relation):
             return Relation(found.operators, tuple(self._filled(side) for side in found.sides))
@@ -131,8 +128,7 @@ class FormulaQuestion:
     def claimed_formula(self, *trees: Formula, labels: Iterable[str] = ()) -> Formula:
         """What is claimed, as a formula with numbers filled in; a label such as ``f'(x) =`` in front is taken off.
 
-        Raises:
-            ExpressionError: it is none.
+        Raises ExpressionError: it is none.
         """
         found = self.claimed_relation(*trees, text=self.without_label(labels))
         if isinstance(found, Relation):
@@ -253,7 +249,6 @@ class SymbolicCheck(BuiltCheck):
         return Verdict("undecided", name, "undecided", shorten(reason, 400), retry=retry)
 
     def _verdict_of(self, finding: Deduction, *, kind: DeviationKind = "wrong_value") -> Verdict:
-        """A finding as a verdict."""
         if finding.yes:
             return self._verdict("pass")
         return self._verdict("fail" if finding.answer == "no" else "undecided", finding.reason, kind=kind)

@@ -73,8 +73,7 @@ def kind_of(arm: str) -> ArmKind:
 def arm_named(text: str) -> Arm:
     """The arm that a name means, with the knobs that stand in brackets behind it.
 
-    Raises:
-        ConfigError: there is no such arm, or it has no such knob or not that value of it.
+    Raises ConfigError: there is no such arm, or it has no such knob or not that value of it.
     """
     read = read_name(text)
     if read is None:

@@ -301,7 +301,6 @@ def _constant(scaled: int, places: int | None) -> str:
 
 
 def _number(scaled: int, places: int | None) -> Value:
-    """A scaled number as a value."""
     if places is None:
         return scaled
     whole, part = divmod(abs(scaled), 10**places)

@@ -116,8 +116,7 @@ class BigBenchHard(FixedFamily):
 def _checked(reader: BbhReader, text: str, target: str) -> int:
     """The number of steps of an item, whose answer is held against what they give.
 
-    Raises:
-        ValueError: they give another one, or it is of no form that we know.
+    Raises ValueError: they give another one, or it is of no form that we know.
     """
     draft = reader.draft(text, "read")
     state: dict[str, Value] = dict(draft.given)

@@ -58,8 +58,7 @@ class FixedFamily(Named, ABC):
     def make(self, seed: int, length: int) -> Task:
         """The item with the number `seed`.
 
-        Raises:
-            ConfigError: there is none of that number or length.
+        Raises ConfigError: there is none of that number or length.
         """
         if not 0 <= seed < len(self.lengths) or self.lengths[seed] != length:
             has = f"{self.lengths[seed]} steps" if 0 <= seed < len(self.lengths) else "no place"

@@ -60,8 +60,7 @@ def ruled_change(domain: str, action: PlanAction) -> Record:
 def change_in_words(domain: str, text: str) -> Record:
     """What an action in words changes, from the place of its words alone: it shares no code with the rules.
 
-    Raises:
-        ValueError: these are no words of an action.
+    Raises ValueError: these are no words of an action.
     """
     words = text.replace("the ", "").split()
     match domain, words:

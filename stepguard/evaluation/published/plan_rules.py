@@ -77,7 +77,6 @@ class Domain:
         return rule.facts(rule.needs, action.objects) <= state
 
     def after(self, action: PlanAction, state: Facts) -> Facts:
-        """The state after it."""
         rule = self.rules[action.kind]
         return (state - rule.facts(rule.deletes, action.objects)) | rule.facts(rule.adds, action.objects)
 

@@ -132,7 +132,6 @@ class PlanBench(FixedFamily):
         self.keep(recorded=(sum(gpt4), len(gpt4)))
 
     def describe(self) -> dict[str, Any]:
-        """See `FixedFamily.describe`; with what the authors recorded of GPT-4 on these very items."""
         right, count = self.recorded
         about = FixedFamily.describe(self)
         if count:
@@ -185,8 +184,7 @@ class _Run:
 def _plan(item: Mapping[str, Any]) -> _Plan:
     """An item, with its published final state held against the rules.
 
-    Raises:
-        ValueError: it is another one, or the item is of another form.
+    Raises ValueError: it is another one, or the item is of another form.
     """
     name = item["domain"]
     domain = DOMAINS[name]

@@ -192,8 +192,7 @@ def _worked(cut: Cut) -> dict[str, Value]:
 def _checked(task: str, text: str, states: Sequence[ProcState]) -> int:
     """The number of steps of an item, whose published states are held against what they give.
 
-    Raises:
-        ValueError: they give another one, or the question is of no form that we know.
+    Raises ValueError: they give another one, or the question is of no form that we know.
     """
     cut = CUTS[task](text, len(states))
     values = _worked(cut)

@@ -184,7 +184,6 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> Any:
-        """See `wrap_model_call`; the event loop is not blocked."""
         job = self._job(request)
         if job is None:
             return await handler(request)

@@ -268,7 +268,6 @@ class _Tools:
     async def run_procedure(
         self, procedure: ProcedureText, inputs: ValuesGiven, ctx: Context[Any, Any], model: ModelAsked = None
     ) -> Annotated[CallToolResult, RunReport]:
-        """See `_RUN`."""
         return await _answered(self._run_procedure(procedure, inputs, ctx, model, None))
 
     async def run_kept(
@@ -279,7 +278,6 @@ class _Tools:
         model: ModelAsked = None,
         run_id: RunName = None,
     ) -> Annotated[CallToolResult, RunReport]:
-        """See `_RUN`."""
         return await _answered(self._run_procedure(procedure, inputs, ctx, model, run_id))
 
     async def _run_procedure(

@@ -227,7 +227,6 @@ class GatedSession:
         return [(each, self._judge.judge(each)) for each in waiting.questions]
 
     async def ajudge(self, name: str) -> list[tuple[FactQuestion, JudgedFact | None]]:
-        """The twin of `judge`."""
         waiting = self._judging.get(name)
         if waiting is None or self._judge is None:
             return []

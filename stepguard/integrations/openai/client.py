@@ -186,7 +186,6 @@ class _Completions(_Unguarded):
     """``chat.completions`` of a client that blocks."""
 
     def create(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         job = self._settings.job(arguments)
         if job is None:
             return self._inner.create(**arguments)
@@ -198,7 +197,6 @@ class _AsyncCompletions(_Unguarded):
     """``chat.completions`` of a client that is awaited."""
 
     async def create(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         job = self._settings.job(arguments)
         if job is None:
             return await self._inner.create(**arguments)
@@ -219,7 +217,6 @@ class _AnyResponses(_Proxy):
         return None if job is None else ResponsesCall(self._settings, job, arguments)
 
     def stream(self, **arguments: Any) -> Any:
-        """See `wrap`; the run begins when what this gives is entered."""
         call = self._call(arguments)
         return self._inner.stream(**arguments) if call is None else ResponseManager(call)
 
@@ -228,12 +225,10 @@ class _Responses(_AnyResponses):
     """``responses`` of a client that blocks."""
 
     def create(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         call = self._call(arguments)
         return self._inner.create(**arguments) if call is None else call.answer(call.run(), awaited=False)
 
     def parse(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         call = self._call(arguments)
         return self._inner.parse(**arguments) if call is None else call.answer(call.run(), awaited=False, parsed=True)
 
@@ -242,12 +237,10 @@ class _AsyncResponses(_AnyResponses):
     """``responses`` of a client that is awaited."""
 
     async def create(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         call = self._call(arguments)
         return await self._inner.create(**arguments) if call is None else call.answer(await call.arun(), awaited=True)
 
     async def parse(self, **arguments: Any) -> Any:
-        """See `wrap`."""
         call = self._call(arguments)
         if call is None:
             return await self._inner.parse(**arguments)

@@ -29,8 +29,7 @@ _OWN_PARAMETERS: Final = ("input", "instructions", "max_output_tokens", "stream_
 class ResponsesCall(GuardedCall):
     """One call of ``client.responses`` that asks for a procedure.
 
-    Raises:
-        ConfigError: a parameter cannot be honoured.
+    Raises ConfigError: a parameter cannot be honoured.
     """
 
     def __init__(self, settings: WrapSettings, job: Any, arguments: Mapping[str, Any]) -> None:

@@ -82,7 +82,6 @@ class _Stream(_Finished[_ContentPart]):
         self.close()
 
     def close(self) -> None:
-        """Give nothing more."""
         self._end()
 
 
@@ -104,7 +103,6 @@ class _AsyncStream(_Finished[_ContentPart]):
         await self.close()
 
     async def close(self) -> None:
-        """Give nothing more."""
         self._end()
 
 
@@ -141,12 +139,10 @@ class ResponseEvents(_Events, _Stream[Any]):
     """A guarded answer as a stream of events."""
 
     def until_done(self) -> Self:
-        """Go to the end."""
         self.close()
         return self
 
     def get_final_response(self) -> Response:
-        """The whole response."""
         return self._final()
 
 
@@ -154,10 +150,8 @@ class AsyncResponseEvents(_Events, _AsyncStream[Any]):
     """A guarded answer as an asynchronous stream of events."""
 
     async def until_done(self) -> Self:
-        """Go to the end."""
         await self.close()
         return self
 
     async def get_final_response(self) -> Response:
-        """The whole response."""
         return self._final()

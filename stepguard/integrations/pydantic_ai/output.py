@@ -211,7 +211,6 @@ def check_of(error: BaseException) -> OutputCheck | None:
 
 
 def _objects(text: str) -> Iterator[JsonObject]:
-    """The JSON objects in a text."""
     at = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if at < 0:
