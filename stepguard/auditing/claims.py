@@ -88,6 +88,11 @@ _LAST_LETTER: Final = re.compile(r"[A-Za-z:] *\Z")
 _SEPARATED: Final = re.compile(r"(?<![-0-9.,])[0-9]+[.,][0-9.,]*\)")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
+_WORD_CHARACTER: Final = re.compile(r"\w")
+_OPERAND: Final = re.compile(r" *[\w(]")
+_NEW_SENTENCE: Final = re.compile(r"[.!]\s")
+_AMOUNT: Final = re.compile(r"[-+]?[€£¥₹]?(?:[0-9][0-9.,]*|\.[0-9]+)(?:/[0-9]+|%|[€£¥₹])?|[-+]?[0-9]*[¼½¾⅓⅔]")
+_MIXED: Final = re.compile(r"-?[0-9]+ [0-9]+/[0-9]+")
 _BEGINS_WITH_NUMBER: Final = re.compile(r"\W*[0-9]")
 
 
@@ -171,7 +176,7 @@ def words_behind(entry: Entry, behind: str, names: Names, *, followed: bool = Fa
         followed: whether another claim stands behind that.
     """
     step = names.steps.get(entry.name)
-    if entry.value is None or (step is not None and not step.type.numeric):
+    if entry.value is None or not behind.strip(" \n,;.|") or (step is not None and not step.type.numeric):
         return ""
     behind = behind[contrast_length(entry.value, behind) :]
     claim = " ".join((*entry.work, entry.value))
@@ -214,7 +219,7 @@ def _unfinished(entry: Entry, work: list[str]) -> Entry:
 
 
 def _is_number(side: str) -> bool:
-    return type(parse_expression(side)) is Number
+    return side.isdigit() or type(parse_expression(side)) is Number
 
 
 def _literal(side: str, kind: ValueType) -> str | None:
@@ -312,9 +317,7 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
             return None, stop  # to accountants, below zero
         bare = bare[1:-1].strip()
     digits = bare.replace("$", "").replace(" ", "")
-    if not re.fullmatch(
-        r"[-+]?[€£¥₹]?(?:[0-9][0-9.,]*|\.[0-9]+)(?:/[0-9]+|%|[€£¥₹])?|[-+]?[0-9]*[¼½¾⅓⅔]", digits
-    ) and not re.fullmatch(r"-?[0-9]+ [0-9]+/[0-9]+", bare):
+    if not _AMOUNT.fullmatch(digits) and not _MIXED.fullmatch(bare):
         return None, stop
     return front + bare + suffix, stop
 
@@ -324,13 +327,13 @@ def _left_alone(behind: str, *, marked_up: bool) -> bool:
     marks = _MARKS.match(behind)
     assert marks is not None
     rest = behind[marks.end() :]
-    if marks[0] and re.match(r"\w", rest):
+    if marks[0] and _WORD_CHARACTER.match(rest):
         return False  # 19_000, 19'000, 19*half
-    if "*" in marks[0] and not marked_up and re.match(r" *[\w(]", rest):
+    if "*" in marks[0] and not marked_up and _OPERAND.match(rest):
         return False  # 19* k
     if stands_alone_after(rest) == "no" or _CALCULATED_ON.match(behind):
         return False
-    return re.match(r"[.!]\s", behind) is not None or not goes_back(behind)  # a new sentence is read apart
+    return _NEW_SENTENCE.match(behind) is not None or not goes_back(behind)  # a new sentence is read apart
 
 
 def _other_unit(behind: str, *, signed: bool) -> bool:

@@ -31,9 +31,9 @@ _AROUND_ROWS: Final = re.compile(
     re.IGNORECASE,
 )
 _TABULAR: Final = re.compile(
-    r"\\begin\{(?P<kind>(?:long)?tabular[xy]?\*?|longtable|array)\}(?P<columns>(?:\[[^\]\n]*\]|\{(?:[^{}\n]|\{[^{}\n]*\})*\})*)"
-    r"(?P<rows>.{0,20000}?)\\end\{(?P=kind)\}",
-    re.DOTALL,
+    r"\\(?:begin\{(?:(?:long)?tabular[xy]?\*?|longtable|array)\}"
+    r"(?:\[[^\]\n]{0,20}\]|\{(?:[^{}\n]|\{[^{}\n]{0,40}\}){0,200}\}){0,3}"
+    r"|(?P<end>end\{(?:(?:long)?tabular[xy]?\*?|longtable|array)\}))"
 )
 _TABULAR_SIGN: Final = re.compile(
     r"(?<!\\)&|\\\\(?:\[[^\]\n]*\])?|\\(?:[hc]line|(?:top|mid|bottom)rule)(?:\{[^{}\n]*\})?"
@@ -115,7 +115,7 @@ def with_cells(text: str, names: Names) -> str:
     if "<table" in text or "caption" in text:
         text = _AROUND_ROWS.sub(_around_rows, text)
     if "\\end{" in text:
-        text = _TABULAR.sub(_tabular, text)
+        text = _with_bars(text)
     if "== " in text or "-- " in text:
         text = _with_columns(text)
     for delimiter in "\t;,":
@@ -146,10 +146,15 @@ def _around_rows(found: re.Match[str]) -> str:
     return f"{found['said'] or ''}{end}".rjust(len(found[0]))
 
 
-def _tabular(found: re.Match[str]) -> str:
-    rows = _TABULAR_SIGN.sub(_tabular_sign, found["rows"])
-    front = found.start("rows") - found.start()
-    return " " * front + rows + " " * (found.end() - found.end("rows"))
+def _with_bars(text: str) -> str:
+    """A text of the same length in which bars part the cells of tables in LaTeX."""
+    parts: list[str] = []
+    at, inside = 0, False
+    for mark in _TABULAR.finditer(text):
+        rows = text[at : mark.start()]
+        parts += (_TABULAR_SIGN.sub(_tabular_sign, rows) if inside else rows, " " * len(mark[0]))
+        at, inside = mark.end(), mark["end"] is None
+    return "".join((*parts, text[at:]))
 
 
 def _tabular_sign(found: re.Match[str]) -> str:

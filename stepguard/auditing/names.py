@@ -143,8 +143,8 @@ class Names:
 
     def expression(self, side: str) -> str | None:
         """A side in the names of the procedure, None where it is no expression."""
-        if not side:
-            return None
+        if not side or side.isdecimal():
+            return side or None
         side = _JUXTAPOSED.sub(") * (", as_expression(side))
         renamed = _NAME.sub(lambda word: self.find(word[0]) or word[0], side)
         try:

@@ -152,10 +152,10 @@ class RowReader:
         heads = self._heads[at + 1 : at + 1 + len(columns)]
         heads += [""] * (len(columns) - len(heads))
         titles = [set(re.findall(r"[\w-]+", head.lower())) for head in heads]
-        own = [column for column, head in enumerate(heads) if names.understanding.is_own_head(head)]
+        own = frozenset(column for column, head in enumerate(heads) if names.understanding.is_own_head(head))
         if not own:
             return
-        value_at = max((column for column in own if titles[column] & VALUE_HEADS), default=own[-1])
+        value_at = max((column for column in own if titles[column] & VALUE_HEADS), default=max(own))
         work: list[str] = []
         for column, cell in enumerate(texts[at + 1 :]):
             if column != value_at and column in own and not _is_datum(cell, titles[column]):
@@ -173,7 +173,7 @@ class RowReader:
         yield entry.without_value(strange) if strange else entry
 
     def _strange(
-        self, heads: list[str], cells: list[str], own: list[int], value_at: int, entry: Entry
+        self, heads: list[str], cells: list[str], own: frozenset[int], value_at: int, entry: Entry
     ) -> Iterator[str]:
         """What the other columns of a row say against its value, as reasons."""
         understanding = self._names.understanding

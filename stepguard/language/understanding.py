@@ -131,7 +131,7 @@ _ACTOR: Final = lazy_pattern(
 )
 """Who does what a value is the amount of: ``Maria earns``."""
 _LONGEST_LABEL: Final = 200
-_ASIDE: Final = lazy_pattern(r"\s*[(\[][^()\[\]\n]*[^\W\d_]{2}[^()\[\]\n]*[)\]][.\s]*")
+_ASIDE: Final = lazy_pattern(r"\s*[(\[](?=[^()\[\]\n]*[^\W\d_]{2})[^()\[\]\n]*+[)\]][.\s]*")
 _TITLE: Final = lazy_pattern(r"[^\s\d|:<][^\s|:<]{0,29}(?: [^\s\d|:<][^\s|:<]{0,29}){0,5}(?<![.,;!?)])")
 
 
@@ -181,6 +181,8 @@ class Understanding:
         Args:
             front: the text from the beginning of its line, or from the end of the claim before.
         """
+        if not front.strip(" \n,;.*-|"):
+            return ""
         begin = 0
         for colon in LABEL.finditer(front):
             ends = [end.end() for end in SENTENCE_END.finditer(front, begin, colon.start())]
