@@ -39,6 +39,11 @@ _EXAMPLE: Final = (
     r"|avant|prima|antes"
     r"|placeholder|dummy|entwurf|(?:muster|beispiel)(?:rechnung|vertrag|angebot)?|exemple|ejemplo|esempio"
 )
+_CHANGE: Final = (
+    r"discount|rebate|deduction|reduction|refund|cashback|savings?|surcharge|(?:credit|debit) note|rabatt|nachlass"
+    r"|erstattung|gutschrift|remise|r\u00e9duction|remboursement|descuento|reembolso|sconto|rimborso"
+)
+"""What an amount is by which another one changes, and not that one."""
 CALLED: Final = f"{_VOID}|{_GUESS}|{_EXAMPLE}"
 """What says of an amount that nobody is to take it for one."""
 _NAMED: Final = (
@@ -48,7 +53,7 @@ _NAMED: Final = (
 _LOWER: Final = "(?!(?:where|when|if|unless|until|on|by|for|to|in|at|after|with)\\b)(?-i:[a-z\u00df-\u00ff]+)"
 LABEL: Final = lazy_pattern(  # VOID, Wrong total, old rent, Precio anterior, Example for a fee; with a colon, any noun
     rf"\W*(?:(?:the|an?|our|your) )?(?:(?:(?!(?:not|never|no|non|nicht)\b){_WORD}(?: [0-9]{{1,9}})?,? )?(?:since "
-    rf"|later )?(?P<said>{_VOID}|{_OLD}|{_GUESS})"
+    rf"|later )?(?P<said>{_VOID}|{_OLD}|{_GUESS}|{_CHANGE})"
     rf"(?: {_NAMED}|(?: {_LOWER}){{1,2}}|(?: {_WORD}){{1,3}}(?=[^\w:]*:))?"
     rf"|(?:{_EXAMPLE})(?: {_NAMED})?|example(?: [0-9]{{1,2}}|(?: {_LOWER})+|(?: {_WORD})+(?=[^\w:]*:)))"
     rf"(?:\W*(?:{SIGN}|{CODE}))?\W*",
@@ -79,6 +84,9 @@ CALLED_BEHIND: Final = lazy_pattern(
     r"|(?:,? [^.;\n]{0,20}but|[;,.]) it should (?:be|read|say|have been) "
     r"|[.;,!]? \(?(?:no, )?(?:sorry|correction|erratum|korrektur|berichtigung|rectificatif)[:,][^.\n]{0,20}[0-9]"
     rf"|[.;,!]?\s(?:corrected|korrigierte[rs]?|berichtigte[rs]?) {_NAMED}\b[^.\n]{{0,12}}[0-9]"
+    rf"| (?:off|cheaper|dearer|(?:more|less) than|{_CHANGE})\b(?! (?:card|of {MONEY}[0-9]))"
+    r"|,? (?:is|are|was|were) (?:deducted|subtracted|refunded|knocked off|taken off)\b"
+    r"|,? (?:does|do|did) not exist\b|,? (?:is|was) (?:untrue|a misprint)\b"
     r"| (?:entf\u00e4llt|est supprim\u00e9e?|ya no se|\u00e8 stat[ao] abolit[ao])\b"
     rf"| auf {MONEY}[0-9]|,? (?:please )?read {MONEY}[0-9]"
     r"|(?: until [^,.;\n]{1,20})?[,;]?\s?[(\[]?(?:but )?(?:it |which )?(?:(?:is|was|has been|were) )?(?:now"
@@ -95,7 +103,7 @@ CALLED_BEFORE: Final = lazy_pattern(
     r"|(?:formerly|previously|originally|until now|bisher|fr\u00fcher|ehemals|vormals|zuvor|urspr\u00fcnglich"
     r"|auparavant|anciennement|autrefois|initialement|antes|such as|usually|normally|w(?:as|ere) still)"
     r"(?: [^\W\d_]+){0,3}"
-    rf"|\b{_CHANGED}(?: [^\W\d_]+){{0,2}} (?:from|von|de|da)"
+    rf"|\b{_CHANGED}(?: [^\W\d_]+){{0,2}} (?:from|by|von|um|de|da)"
     r"|(?P<never>(?:wrongly|incorrectly|mistakenly|falsely)(?: [^\W\d_]+){0,2}|no [^\W\d_]+ (?:of|on)|short of"
     r"|nowhere near"
     r"|anything but|far from(?: being)?"

@@ -157,7 +157,11 @@ UNSTATED = (
     # an example
     *("Example: Total {}", "e.g. {}", "(e.g. a fee of {})", "for example {}", "such as {}", "Sample: {}", "z.B. {}"),
     *("## Example\n\nTotal: {}", "Example:\n\nTotal: {}", "Example:\nNet: 1\nTotal: {}", "| Example | {} |"),
+    # what another amount changes by
+    *("The fee was cut by {}.", "The price rose by {}.", "{} more than last year", "{} off!", "Fee: {} discount"),
+    *("Discount: {}", "Your refund: {}", "{} is deducted", "{} cheaper"),
     # void
+    *("A fee of {} does not exist.", "{} was a misprint."),
     *("VOID\nTotal {}", "*** VOID ***\n\nTotal {}", "Invoice (DRAFT)\nTotal {}", "Total {} VOID", "VOID: Total {}"),
     *("Total {} (cancelled)", "Total {} - not valid", "Wrong total: {}", "Cancelled:\n- {}\n- 9", "Draft total: {}"),
     *("This invoice is void.\nTotal {}", "This is a sample invoice.\nTotal {}", "Cancelled invoice\n\nTotal {}"),
@@ -216,6 +220,7 @@ UNSTATED = (
 STATED = (
     *("Total: {}", "up to {}", "at least {}", "between 70 EUR and {}", "no more than {}", "Limit: {}", "{} each"),
     *("Cancellation fee: {}", "Draft beer {}", "Sample kit {}", "Example Ltd\nTotal {}", "Void where prohibited\n{}"),
+    *("Total after discount: {}", "{} with a discount card", "Paid by card {}", "{} discount of 3 EUR included"),
     *("The amount was {}.", "The price rose from 70 EUR to {}", "{} instead of 90 EUR", "{} (was 90 EUR)"),
     *("Not paid: {}", "Deposit {} unless the flat is damaged", "| Item | Old price | Price |\n| Tea | 70 EUR | {} |"),
     *("This contract is void if unsigned. Fee {}", "This receipt is not valid for exchange. Total {}", "SI units: {}"),
@@ -288,6 +293,8 @@ def test_words_that_leave_an_amount_stated(document: str, amount: tuple[str, str
         *((f"{label}: 80 EUR\nNew rent: 90 EUR", question, held) for label, question, held in (
             ("Old rent", "the rent", False), ("Previous rent", "the rent", False), ("Alte Miete", "the rent", False),
             ("Precio anterior", "the price", False), ("Previous rent", "the previous rent", True))),
+        *(("The fee was cut by 80 EUR. Discount: 80 EUR", question, held) for question, held in (
+            ("the fee", False), ("the discount", True), ("by how much the fee was cut", True))),
         *(("Should the goods arrive damaged, you receive 80 EUR.", question, held) for question, held in (
             ("the price of the goods", False), ("what you receive for damaged goods", True))),
         *((document, question, held) for document in (  # what the question excludes
