@@ -71,9 +71,10 @@ TESTS = {
     "engine/control/lowering": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/scopes": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/sources": ["asked_steps", "control_flow", "operations", "program_values"],
-    "procedure/static_checks": ["procedure", "notation", "performers", "currencies"],
-    "language/term_types": ["terms", "currencies", "notation", "program_values"],
-    "language/term_evaluation": ["terms", "structured_types", "program_values", "control_flow"],
+    "procedure/static_checks": ["flow_checks", "procedure", "notation", "currencies", "procedures"],
+    "language/term_types": ["operations_of_types", "terms", "currencies", "notation", "procedures"],
+    "language/term_evaluation": ["operations_of_types", "terms", "structured_types", "program_values", "control_flow"],
+    "language/terms": ["operations_of_types", "terms", "notation", "currencies", "asked_steps"],
     "language/lookup_tables": ["lookup_tables", "terms", "notation", "procedures"],
     "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }

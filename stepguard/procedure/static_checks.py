@@ -209,6 +209,9 @@ class _Checker:
     def step(self, step: Step, state: _State) -> None:
         what = f"step {step.id!r}"
         self.reads(step.reads, state, what, step)
+        table = next((name for name in step.reads if name in self.tables), None)
+        if table is not None and step.expression is None and step.operation is None:
+            raise self.error(f"{what} reads the table {table!r} in words: let a step look its row up before", step)
         for _, argument in step.arguments:
             self.value(argument, state, what, step)
         known = state.known
