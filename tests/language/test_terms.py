@@ -15,7 +15,17 @@ from tables import all_rows
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, TooLargeError, UndefinedError
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Not, Number
+from stepguard.language.expressions import (
+    Chain,
+    Compare,
+    Expression,
+    Logic,
+    Name,
+    Negate,
+    Not,
+    Number,
+    format_expression,
+)
 from stepguard.language.literals import read_literal
 from stepguard.language.lookup_tables import Table
 from stepguard.language.periods import Period
@@ -23,9 +33,21 @@ from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.term_types import type_of
-from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, RecordTerm
+from stepguard.language.terms import (
+    Aggregate,
+    Choice,
+    Field,
+    Item,
+    ListTerm,
+    LiteralTerm,
+    Member,
+    RecordTerm,
+    texts_in,
+    variables_in,
+)
 from stepguard.language.type_relations import fits, joined
 from stepguard.language.values import Value
+from stepguard.procedure.notation.parsing import parse_term
 
 pytest.importorskip("pint")  # the harness makes quantities
 from term_harness import TABLES, TYPES, Meaning, NoValue, as_python, parse, terms, values
@@ -228,6 +250,107 @@ def test_what_can_have_no_value_is_refused_with_the_remedy(tree: Expression, rea
 def test_the_type_of_an_expression_is_known_before(tree: Expression, kind: str) -> None:
     """Money stays money where it is added, amounts have their unit, lists what they hold."""
     assert str(type_of(tree, KINDS, FEES)) == kind
+
+
+SCALED = {
+    "EUR": "eur * 2; eur * i; eur * p; eur * 19%; eur / 2; eur / i; eur // 2; eur % 2; eur * 2 * 3; 2 * eur; -eur * 2; "
+    "(eur + eur) * 2; eur * (1 + p); 5 EUR * 2; eur * -2; round(eur * 2, 1); sum of paid * 2; paid[0] * 2; "
+    "eur * 2 + eur",
+    "USD": "eur * n + usd; min(eur * n, usd)",
+    None: "eur * n; eur / n; eur / eur; eur / 1 EUR; eur * (1 + n); eur * n * 2; eur * (2 if flag else 3); 2 / eur; "
+    "n * eur; "
+    "eur * 3 / 1 EUR; eur * n / 1 USD; eur * usd / 1 USD; eur * 2 * usd; eur * count of paid",
+    "refused": "eur * 3 / 1 USD; eur / 1 USD; eur // 1 USD; eur * 2 + usd; eur + 5 USD; eur / (2 USD); eur * 1 EUR; "
+    "eur ^ 2; "
+    "eur * eur; min(eur * 2, usd); 2 * eur == usd",
+}
+
+
+@all_rows("kind, text", [(kind, text) for kind, texts in SCALED.items() for text in texts.split("; ")])
+def test_what_only_scales_an_amount_leaves_its_currency(kind: str | None, text: str) -> None:
+    """Written numbers, percentages and whole numbers do; any other number may be a rate of exchange."""
+    tree = parse_term(text)
+    types = {**KINDS, "i": parse("integer"), "p": parse("percent")}
+    if kind == "refused":
+        with pytest.raises(ProcedureError):
+            type_of(tree, types, scaled=True)
+    else:
+        assert type_of(tree, types, scaled=True).currency == kind
+
+
+PRINTED = """
+(a + b).c | a b |
+-x^2 | x |
+rec.a | rec |
+xs[n - 1, 2] | xs n |
+xs[0].a[1] | xs |
+sum of xs * 2 | xs |
+sum of xs.a | xs |
+(sum of xs).a | xs |
+(max of xs)[0] | xs |
+(a if f else (b if g else c)) | f a g b c |
+(x in ["a", "é"]) | x | é a
+(x in rate) | x rate |
+[1, x, "é\\""] | x | é"
+[[1], []] | |
+{a, b: x + 1} | a x |
+{a: b} | b |
+{a: "t", b: ["u"]}.a | | u t
+"a b" == x | x | a b
+d + 30 days < 2026-01-31 | d |
+(sum of y for y in y) | y |
+(count of y for y in (xs if f else ys)) | f xs ys |
+(sum of y.a for y in xs where y.b > z and not y.c) | xs z |
+(sum of (sum of z for z in y.zs where z > w) for y in xs) | xs w |
+(first of y.a for y in xs where y.b == "c") | xs | c
+min((x in xs), y) | x xs y |
+"""
+
+
+@all_rows("text, variables, texts", [map(str.strip, line.split("|")) for line in PRINTED.strip().split("\n")])
+def test_an_expression_is_printed_as_it_is_written(text: str, variables: str, texts: str) -> None:
+    """Read again it is the same; the variables that it reads and the texts that stand in it are known."""
+    tree = parse_term(text)
+    assert format_expression(tree) == text
+    assert " ".join(variables_in(tree)) == variables
+    assert " ".join(texts_in(tree)) == texts
+
+
+@all_rows(
+    "text, says",
+    [
+        ("sum of y for y in ns where y / 0 > 1", "division by zero: y / 0"),
+        ("2 + 3 * (1 / (n - n) - 1)", "division by zero: 1 / (n - n)"),
+        ("all of ns", "all of truth values only, not of a number: all of ns"),
+        ("ns[1.5] + 1", "items of ns are counted in whole numbers, and this is a number: ns[1.5]"),
+        ("ns[1, 2]", "an item of the list ns has one number, not 2: ns[1, 2]"),
+        (
+            "ns[-1]",
+            "the list ns has no item -1: it has 2, counted from 0; the last one is `ns[count of ns - 1]`: ns[-1]",
+        ),
+        ("ns[2]", "the list ns has no item 2: it has 2, counted from 0: ns[2]"),
+        ("n[0]", "n is a number and has no items: n[0]"),
+        ("n.a", "n is a number and has no field 'a': n.a"),
+        ("{a: 1}.b", "{a: 1} has no field 'b': it has a: {a: 1}.b"),
+        ("n and flag", "n is a number and no truth value: n and flag"),
+        (
+            "first of y for y in ns where y > 5",
+            "there is no value to take the first of: (first of y for y in ns where y > 5)",
+        ),
+        ("sum of n", "n is a number and no list: sum of n"),
+        ("sum of y for y in n", "n is a number and no list: (sum of y for y in n)"),
+        ('sqrt("a")', 'sqrt takes numbers, not a text: sqrt("a")'),
+        ('min(1, "a") + 1', 'a text and a number cannot be compared with <: min(1, "a")'),
+        ('n ^ "a"', 'an exponent is a number, and this one is a text: n^("a")'),
+        ('"a" ^ n', 'a text has no powers: ("a")^n'),
+        ("n in n", "a number cannot be in a number: (n in n)"),
+    ],
+)
+def test_an_error_says_the_innermost_expression_once(text: str, says: str) -> None:
+    """Whatever stands around it."""
+    with pytest.raises(EvaluationError) as refused:
+        evaluate_term(parse_term(text), {"n": 1, "ns": (1, 2), "flag": True})
+    assert str(refused.value) == says
 
 
 @all_rows(
