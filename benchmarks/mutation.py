@@ -69,7 +69,7 @@ TESTS = {
     "repair/evidence": ["evidence", "guessing", "climbs"],
     "engine/control/unfolding": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/lowering": ["asked_steps", "control_flow", "operations", "program_values"],
-    "engine/control/scopes": ["asked_steps", "control_flow", "operations", "program_values"],
+    "engine/control/scopes": ["asked_steps", "control_flow", "operations", "audit_control_flow"],
     "engine/control/sources": ["asked_steps", "control_flow", "operations", "program_values"],
     "procedure/static_checks": ["flow_checks", "procedure", "notation", "currencies", "procedures"],
     "language/term_types": ["operations_of_types", "terms", "currencies", "notation", "procedures"],

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Final, cast
+from typing import Final, Protocol, cast
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError
 from stepguard.language.digits import Exact
@@ -30,7 +30,14 @@ _MAX_WORK: Final = 1_000_000  # no mutate: a limit
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
-def evaluate_term(tree: Expression, values: Mapping[str, Value], tables: Mapping[str, Table] = _NO_TABLES) -> Value:
+class NamedValues(Protocol):
+    """The values of variables: a mapping, or what looks a name up when it is read."""
+
+    def __getitem__(self, name: str, /) -> Value: ...
+    def __contains__(self, name: object, /) -> bool: ...
+
+
+def evaluate_term(tree: Expression, values: NamedValues, tables: Mapping[str, Table] = _NO_TABLES) -> Value:
     """The exact value of an expression; a number as `int` or `Fraction`, whatever places its parts were declared with.
 
     Raises:
@@ -46,11 +53,11 @@ def evaluate_term(tree: Expression, values: Mapping[str, Value], tables: Mapping
 
 
 class _TermEvaluation:
-    def __init__(self, values: Mapping[str, Value], tables: Mapping[str, Table]) -> None:
+    def __init__(self, values: NamedValues, tables: Mapping[str, Table]) -> None:
         self.values = values
         self.tables = tables
         self.bound: dict[str, Value] = {}
-        self.core = Evaluation(values)
+        self.core = Evaluation({})
         self.tree: Expression = Number(0)
         self.measures = MeasureArithmetic(self.apply_numbers)
         self.depth = 0

@@ -6,13 +6,12 @@ its own in the state of the run (`paid_1`, `paid_2`), and a scope says which one
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.sources import State
-from stepguard.errors import ProcedureError
 from stepguard.language.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
@@ -22,7 +21,6 @@ class Undecided(Exception):
     """It depends on values that are not verified yet: one of `names` is awaited."""
 
     def __init__(self, *names: str) -> None:
-        super().__init__(*names)
         self.names: Final = names
 
 
@@ -67,8 +65,8 @@ class Gathered:
     """
 
     items: tuple[NameBinding, ...]
-    control: Strength = "proved"
-    values: list[tuple[Value, ...]] = field(default_factory=list, compare=False)
+    control: Strength
+    values: list[tuple[Value, ...]] = field(default_factory=list)
 
 
 NameBinding = Variable | Known | Gathered
@@ -123,10 +121,10 @@ class Scope:
         return None
 
     def get(self, name: str) -> NameBinding:
-        """What a name stands for. Raises ProcedureError: nothing: the branch that would have set it was not taken."""
+        """What a name stands for. Raises KeyError: it stands for nothing."""
         binding = self.find(name)
         if binding is None:
-            raise ProcedureError(f"{name!r} was set on no way to here")
+            raise KeyError(name)
         return binding
 
 
@@ -144,14 +142,13 @@ def resolve(binding: NameBinding, state: State) -> Value:
             return values
         case Gathered(items):
             # The last one first: it is the last to come, so that a list is looked through once and not for each item.
-            binding.values.append(tuple([resolve(item, state) for item in reversed(items)][::-1]))
-            return binding.values[0]
+            listed = tuple([resolve(item, state) for item in reversed(items)][::-1])
+            binding.values.append(listed)
+            return listed
 
 
 def weakened(binding: NameBinding, control: Strength) -> NameBinding:
     """The same, where its being this value and no other rests on something weaker."""
-    if control == "proved":
-        return binding
     match binding:
         case Known():
             return replace(binding, support=weakest((binding.support, control)))
@@ -181,7 +178,7 @@ def support_of(binding: NameBinding, state: State) -> Strength:
             return weakest((control, *(support_of(item, state) for item in items)))
 
 
-class ScopeValues(Mapping[str, Value]):
+class ScopeValues:
     """The names of a scope with their values, as an expression reads them; keeps in mind which ones were read."""
 
     def __init__(self, scope: Scope, state: State) -> None:
@@ -190,25 +187,11 @@ class ScopeValues(Mapping[str, Value]):
         self._read: dict[str, NameBinding] = {}
 
     def __getitem__(self, name: str) -> Value:
-        binding = self._scope.find(name)
-        if binding is None:
-            raise KeyError(name)
-        self._read[name] = binding
+        binding = self._read[name] = self._scope.get(name)
         return resolve(binding, self._state)
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and self._scope.find(name) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        scope: Scope | None = self._scope
-        names: dict[str, None] = {}
-        while scope is not None:
-            names.update(dict.fromkeys(scope.own))
-            scope = scope.parent
-        return iter(names)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
 
     @property
     def support(self) -> Strength:
