@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from math import prod
-from typing import Literal, cast
+from operator import itemgetter
+from typing import cast
 
 from stepguard.language.dates import Calendar
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
@@ -38,16 +39,18 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     tree = step.exact
     if isinstance(tree, Compare):  # the sign of the difference decides
         decision = Compare(tree.operator, Name(step.id), Number(0))
-        return _elapsed(step, days_apart(tree, values), measure="number", decision=decision)
-    number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
-    linear = None if tree is None else _linear(cast(Chain, tree).operands[0] if number else tree, values)
+        return _elapsed(step, days_apart(tree, values), in_days=False, decision=decision)
     # A copy of a date or span has nothing to add up.
-    if linear is None or isinstance(tree, Name):
+    if tree is None or isinstance(tree, Name):
+        return None
+    number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
+    linear = _linear(cast(Chain, tree).operands[0] if number else tree, values)
+    if linear is None:
         return None
     # With one date more than is taken off, the result is a date.
     if len(linear.added) > len(linear.taken) and not number:
         return _later(step, linear)
-    return _elapsed(step, _days_of(linear), measure="number" if number else "days")
+    return _elapsed(step, _days_of(linear), in_days=not number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,13 +60,13 @@ class _Linear:
     Attributes:
         added: the dates that are added.
         taken: those that are taken off.
-        days: numbers of days and products of them, each with its sign.
+        days: numbers of days and products of them, each with whether it is taken off.
         working: numbers of working days, in the order in which they are gone.
     """
 
     added: tuple[date, ...] = ()
     taken: tuple[date, ...] = ()
-    days: tuple[tuple[int, Expression], ...] = ()
+    days: tuple[tuple[bool, Expression], ...] = ()
     working: tuple[int, ...] = ()
 
     def plus(self, other: _Linear) -> _Linear:
@@ -71,7 +74,7 @@ class _Linear:
         return _Linear(added, taken, self.days + other.days, self.working + other.working)
 
     def less(self, other: _Linear) -> _Linear:
-        turned = tuple((-sign, term) for sign, term in other.days)
+        turned = tuple((not off, term) for off, term in other.days)
         return self.plus(_Linear(other.taken, other.added, turned, tuple(-days for days in other.working)))
 
 
@@ -81,7 +84,7 @@ def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
         value = _value(tree, values)
         days, working = _days(value), _working(value)
         if days is not None:
-            return _Linear(days=((-1 if days < 0 else 1, Number(abs(days))),))
+            return _Linear(days=((days < 0, Number(abs(days))),))
         if working is not None:
             return _Linear(working=(working,))
         return _Linear((value,)) if isinstance(value, date) else None
@@ -114,11 +117,11 @@ def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
         return None
     if working:
         return _Linear(working=(prod(numbers),))
-    sign = -1 if sum(number < 0 for number in numbers) % 2 else 1
+    off = sum(number < 0 for number in numbers) % 2 == 1
     # A factor of one changes nothing.
     factors = [Number(abs(number)) for number in numbers if abs(number) != 1] or [Number(1)]
     term = factors[0] if len(factors) == 1 else Chain(tuple(factors), ("*",) * (len(factors) - 1))
-    return _Linear(days=((sign, term),))
+    return _Linear(days=((off, term),))
 
 
 def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
@@ -141,34 +144,30 @@ def _working(value: Value | None) -> int | None:
     return value.working_days
 
 
-def _sum(terms: Sequence[tuple[int, Expression]]) -> tuple[Expression, bool] | None:
-    """Terms with their signs as a sum, and whether it is that of the other sign; None where nothing is added up.
+def _sum(terms: Sequence[tuple[bool, Expression]]) -> tuple[Expression, bool] | None:
+    """Terms that are added or taken off, as a sum, and whether it is of the other sign; None where nothing is added up.
 
     What is added stands first.
     """
-    turned = all(sign < 0 for sign, _ in terms)
-    ordered = sorted(((-sign if turned else sign, term) for sign, term in terms), key=lambda term: term[0] < 0)
+    turned = all(off for off, _ in terms)
+    ordered = sorted(((off != turned, term) for off, term in terms), key=itemgetter(0))
     if len(ordered) < 2:
         return None
-    operators = tuple("-" if sign < 0 else "+" for sign, _ in ordered[1:])
+    operators = tuple("-" if off else "+" for off, _ in ordered[1:])
     return Chain(tuple(term for _, term in ordered), operators), turned
 
 
-def _numbers(terms: Sequence[int]) -> list[tuple[int, Expression]]:
-    return [(-1 if term < 0 else 1, Number(abs(term))) for term in terms]
+def _numbers(terms: Sequence[int]) -> list[tuple[bool, Expression]]:
+    return [(term < 0, Number(abs(term))) for term in terms]
 
 
 def _elapsed(
-    step: Step,
-    days: tuple[Expression, bool] | None,
-    *,
-    measure: Literal["number", "days"],
-    decision: Expression | None = None,
+    step: Step, days: tuple[Expression, bool] | None, *, in_days: bool, decision: Expression | None = None
 ) -> StandIn | None:
     if days is None:
         return None
     tree, negated = days
-    return StandIn((Step(step.id, tree),), negated=negated, decision=decision, measure=measure)
+    return StandIn((Step(step.id, tree),), negated=negated, decision=decision, in_days=in_days)
 
 
 def days_apart(tree: Compare, values: Mapping[str, Value]) -> tuple[Expression, bool] | None:
@@ -190,7 +189,7 @@ def _days_of(linear: _Linear) -> tuple[Expression, bool] | None:
             if between is None:
                 return None
             turned = last < first
-            terms = [*_numbers(between), *((-sign if turned else sign, term) for sign, term in terms)]
+            terms = [*_numbers(between), *((off != turned, term) for off, term in terms)]
         case _:
             return None
     made = _sum(terms)
@@ -212,7 +211,7 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
     """The day of the month that a date some days away has."""
     if len(linear.added) != 1 or linear.taken or not all(isinstance(term, Number) for _, term in linear.days):
         return None
-    start, days = linear.added[0], [sign * int(cast(Number, term).value) for sign, term in linear.days]
+    (start,), days = linear.added, [int(cast(Number, term).value) * (-1 if off else 1) for off, term in linear.days]
     try:
         if linear.working:
             if days or len(linear.working) > 1:  # the end depends on which of them is added first
@@ -229,7 +228,7 @@ def _later(step: Step, linear: _Linear) -> StandIn | None:
     made = _sum(_numbers([start.day, *days, *(-length if forward else length for length in months[:-1])]))
     if made is None or made[1]:
         return None
-    return StandIn((Step(step.id, made[0]),), measure="date", since=end.replace(day=1))
+    return StandIn((Step(step.id, made[0]),), in_days=True, since=end.replace(day=1))
 
 
 def _weeks(start: date, working: int) -> list[int]:

@@ -70,7 +70,7 @@ class Eliminated(Cited):
         applying = [option for option, step in zip(self.options, questions, strict=True) if values[step.id]]
         if len(applying) != 1:
             raise InexactError(f"asked one by one, {len(applying)} of {len(self.options)} options apply")
-        return applying[0]
+        return applying.pop()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,16 +120,19 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if not _in_words(step) or not _FEWEST_OPTIONS <= len(options) <= _MOST_PARTS:
         return None
     names = part_names(step.id, *step.reads)
-    source = _passage(step, values)
-    before, reads = ((), step.reads) if source is None else ((source[0],), (source[0].id, *source[1]))
+    before: tuple[Step, ...] = ()
+    reads = step.reads
+    if (source := _passage(step, values)) is not None:
+        passage, others = source
+        before, reads = (passage,), (passage.id, *others)
     questions = tuple(
         Step(
             next(names), instruction=f"{_WHETHER.format(option)} {step.instruction}", type="boolean", reads=reads
         ).in_place_of(step)
         for option in options
     )
-    passage = before[0].id if before else ""
-    return Eliminated(steps=(*before, *questions), one_by_one=True, options=options, passage=passage)
+    steps, cited = (*before, *questions), "".join(each.id for each in before)
+    return Eliminated(steps=steps, one_by_one=True, options=options, passage=cited)
 
 
 def asked_option(step: Step) -> str | None:
@@ -175,7 +178,7 @@ def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     long = [name for name in step.reads if isinstance(text := values.get(name), str) and len(text) > 2 * _LEAST_PART]
     if not _in_words(step) or step.type.items is None or len(long) != 1:
         return None
-    document = long[0]
+    (document,) = long
     parts = list(_parts(str(values[document])))
     if not 1 < len(parts) <= _MOST_PARTS:
         return None

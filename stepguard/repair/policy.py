@@ -210,10 +210,13 @@ class Repairs:
         """The book of a step, a new one where it has none."""
         return self._books.setdefault(index, StepBook())
 
+    def _seen(self, index: int) -> StepBook:
+        """The book of a step to read in, an empty one where it has none."""
+        return self._books.get(index) or StepBook()
+
     def rung(self, index: int) -> Rung | None:
         """How a step that was not accepted is asked next; None for a step that is asked for the first time."""
-        book = self._books.get(index)
-        return None if book is None else book.rung
+        return self._seen(index).rung
 
     def named(self, names: Iterable[str]) -> list[Rung]:
         """The rungs of the policy that go by these names, in the order in which they came to be used."""
@@ -237,8 +240,7 @@ class Repairs:
 
     def parts(self, index: int, stand_in: StandIn) -> Mapping[str, Value]:
         """The values that are verified of what is asked in the place of a step."""
-        book = self._books.get(index)
-        return next((values for replaced, values in book.parts if replaced == stand_in), {}) if book is not None else {}
+        return next((values for replaced, values in self._seen(index).parts if replaced == stand_in), {})
 
     def advance(self, index: int, stand_in: StandIn, values: Mapping[str, Value]) -> bool:
         """Keep verified values of what was asked in the place of a step; whether there are any."""
@@ -250,13 +252,12 @@ class Repairs:
 
     def tries(self, index: int) -> int:
         """How often a step has failed so far."""
-        failures = self._failures(index)
+        failures = self._seen(index).failures
         return 0 if failures is None else len(failures.kinds)
 
     def passed_over(self, index: int) -> int:
         """How often a step was refused behind another one without that being counted as a try."""
-        book = self._books.get(index)
-        return 0 if book is None else book.passed_over
+        return self._seen(index).passed_over
 
     def pass_over(self, index: int, deviation: Deviation) -> None:
         """A step was refused behind another one, and is asked as if for the first time."""
@@ -265,21 +266,16 @@ class Repairs:
 
     def refusals(self, index: int) -> int:
         """How often a step was not accepted so far, in whatever place of a reply."""
-        return self.tries(index) + self.passed_over(index) if index in self._books else 0
+        return self.tries(index) + self.passed_over(index)
 
     def last(self, index: int) -> DeviationKind | None:
         """What was wrong about a step the last time, None where nothing was."""
-        failures = self._failures(index)
+        failures = self._seen(index).failures
         return None if failures is None else failures.kinds[-1]
-
-    def _failures(self, index: int) -> Failures | None:
-        book = self._books.get(index)
-        return None if book is None else book.failures
 
     def deviations(self, index: int) -> tuple[Deviation, ...]:
         """What was wrong about a step so far."""
-        book = self._books.get(index)
-        return () if book is None else tuple(book.deviations)
+        return tuple(self._seen(index).deviations)
 
     def note(self, index: int, deviation: Deviation) -> None:
         """Remember what was wrong about a step, whether it has to be asked again or not."""
@@ -386,7 +382,7 @@ class Repairs:
         Raises:
             Exception: whatever the policy raises.
         """
-        failures = self._failures(index)
+        failures = self._seen(index).failures
         assert failures is not None
         if failures.hopeless:
             return None
@@ -398,7 +394,7 @@ class Repairs:
 
     def has_run_away(self, index: int) -> bool:
         """Whether replies ran on and on at a step: a higher cap would only be hit later."""
-        failures = self._failures(index)
+        failures = self._seen(index).failures
         return failures is not None and failures.runaways > 0
 
     def settled(self, index: int) -> None:

@@ -13,7 +13,7 @@ from datetime import date, timedelta
 from decimal import Decimal
 from fractions import Fraction
 from itertools import count
-from typing import ClassVar, Literal, cast
+from typing import ClassVar, cast
 
 from stepguard.core.verdicts import DeviationKind
 from stepguard.errors import InexactError, StepguardError
@@ -33,9 +33,8 @@ class StandIn:
             stands for, and they read nothing but each other: the values stand in them as numbers.
         negated: whether the value is the last one's with the other sign.
         decision: of a truth value what it is, over the differences that the steps are: how each stands to zero.
-        measure: what the last value is: a number, a number of days that are a span, or the day of a month whose first
-            day is `since`.
-        since: see `measure`.
+        in_days: whether the last value is a number of days: those of a span, or the day of a month.
+        since: the first day of that month.
         one_by_one: whether each step is asked in a call of its own, so that none is answered in view of another.
         given: values that the steps read beside those of the procedure, such as the parts of a document.
     """
@@ -45,7 +44,7 @@ class StandIn:
     steps: tuple[Step, ...]
     negated: bool = False
     decision: Expression | None = None
-    measure: Literal["number", "days", "date"] = "number"
+    in_days: bool = False
     since: date | None = None
     one_by_one: bool = False
     given: tuple[tuple[str, Value], ...] = ()
@@ -73,7 +72,7 @@ class StandIn:
         return ()
 
     def _measured(self, number: Value) -> Value:
-        if self.measure == "number":
+        if not self.in_days:
             return number
         days = to_exact(number)
         if type(days) is not int:

@@ -49,7 +49,7 @@ class WholeNumbers(StandIn):
         """See `StandIn.behind`."""
         unknown = StandIn.behind(self, values)
         if self.parted and 0 < len(unknown) < len(self.steps):  # what stands before the first of them was right
-            used = (*(step.id for step in self.steps), *(() if self.rounding is None else (self.rounding.id,)))
+            used = () if self.rounding is None else (self.rounding.id,)
             return (*_sum_in_thousands(unknown[0], values, used), *unknown[1:])
         if unknown or self.rounding is None or self.rounding.id in values:
             return unknown
@@ -106,10 +106,11 @@ def _in_thousands(tree: Expression, parts: SmallSteps) -> Expression:
     What is taken off is rounded up, and what that is too much put back to the other half, so that nothing is borrowed:
     ``52258 - 2450`` is ``52 - 3`` thousands and ``258 + 550``. So no half hangs on how a small step comes out.
     """
-    terms = sorted((term for term in _terms_of(tree) if term.number), key=lambda term: term.taken_off)
-    longest = max((term.number for term in terms), default=0)
-    # A single digit has no halves, and a number by itself is no work.
-    if not 10 <= longest < _TOO_LONG or (len(terms) == 1 and not terms[0].factors):
+    every = _terms_of(tree)
+    longest = max(term.number for term in every)
+    terms = sorted((term for term in every if term.number), key=lambda term: term.taken_off)
+    # A number by itself is no work.
+    if longest >= _TOO_LONG or (len(terms) == 1 and not any(term.factors for term in terms)):
         raise NoParts
     # Numbers of fewer than six digits are cut in the middle.
     scale = 10 ** min(3, (len(str(longest)) + 1) // 2)
@@ -117,7 +118,7 @@ def _in_thousands(tree: Expression, parts: SmallSteps) -> Expression:
     front = [replace(term, number=abs(above)) for term, (above, _) in zip(terms, halves, strict=True)]
     behind = [replace(term, number=below, taken_off=False) for term, (_, below) in zip(terms, halves, strict=True)]
     above, below = _sum_of(front, parts), _sum_of(behind, parts)
-    if above is None:
+    if above is None:  # a single digit has no halves
         raise NoParts
     whole = Chain((above, Number(scale)), ("*",))
     return whole if below is None else Chain((parts.named(whole), below), ("+",))

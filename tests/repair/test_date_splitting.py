@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tables import all_rows
 
 from stepguard import Guard, Input, Ladder, Procedure, Step
 from stepguard.backends import Completion, Request
@@ -207,6 +208,94 @@ def test_an_amount_over_one_unit_is_a_number_that_nobody_works_out(
     assert all(formula in (None, step.formula) for step, formula in zip(model.steps, asked, strict=True))
 
 
+MONTHS = " 28 31 30 31 30 31 31 30 31 30 31 31 28 31 30 31 30 31 31 30 31 30 "
+SUMS_OF_DAYS: list[tuple[str, dict[str, object], str | None]] = [
+    # Two dates: what is left of the first month, the months between, and the days of the last.
+    ("duration = b - a", {}, "11 + 28 + 5"),
+    ("duration = a - b", {}, "11 + 28 + 5"),
+    ("duration = b - a", {"a": "2026-01-31"}, "31 + 28 + 5 - 31"),
+    ("duration = b - a", {"a": "2026-03-02"}, "5 - 2"),
+    ("duration = b - a", {"a": "2026-03-05"}, "5 - 5"),
+    ("duration = b - a", {"a": "2025-12-30"}, "1 + 31 + 28 + 5"),
+    ("duration = b - a", {"b": "2027-12-05"}, f"11{MONTHS}5".replace(" ", " + ")),
+    ("duration = b - a", {"b": "2028-01-05"}, None),  # over two years
+    ("duration = b - a + s", {}, "11 + 28 + 5 + 5"),
+    ("duration = a - b + s", {}, "11 + 28 + 5 - 5"),
+    ("duration = s - (b - a)", {}, "11 + 28 + 5 - 5"),
+    ("duration = b - a + (b - a)", {}, None),
+    ("integer = (b - a + s) / 1 days", {}, "11 + 28 + 5 + 5"),
+    ("number = (b - a) / 2 days", {}, None),
+    # A date some days away: the day of the month, less the months that are over.
+    ("date = a + 5 days", {}, "20 + 5"),
+    ("date = s + a", {}, "20 + 5"),
+    ("date = a - 5 days", {}, "20 - 5"),
+    ("date = a + 40 days", {}, "20 + 40 - 31 - 28"),
+    ("date = a - 40 days", {}, "20 + 31 - 40"),
+    ("date = a + 690 days", {}, f"20 + 690 - 31{MONTHS.rstrip().replace(' ', ' - ')}"),
+    ("date = a + 720 days", {}, None),
+    ("date = b - 780 days", {}, None),
+    ("date = a + s + 2 days", {}, "20 + 5 + 2"),
+    ("date = a - s + 2 days", {}, "20 + 2 - 5"),
+    ("date = a + 0 days", {}, "20 + 0"),
+    ("date = a + n * 2 days", {}, None),
+    ("date = b + (b - a)", {}, None),
+    ("date = a + 1 months", {}, None),
+    # Spans, and products of them.
+    ("date = a + n * 1 days", {}, "20 + 3"),
+    ("date = a + n * 1 days", {"n": -4}, "20 - 4"),
+    ("duration = s + n * 2 days", {}, "5 + 3 * 2"),
+    ("duration = s - n * 2 days", {"n": -1}, "5 + 2"),
+    ("duration = n * s + 1 days", {"n": -2}, "1 - 2 * 5"),
+    ("duration = 1 days * n + s", {"n": 1}, "1 + 5"),
+    ("duration = n * n * s + s", {"n": -2}, "2 * 2 * 5 + 5"),
+    ("duration = n * s * n * n + s", {"n": -2}, "5 - 2 * 5 * 2 * 2"),
+    ("duration = 2 days - s - s", {}, "2 - 5 - 5"),
+    ("duration = n * 2 days", {}, None),  # nothing is added up
+    ("duration = -s + 2 days", {}, None),
+    ("duration = s + 36 hours", {}, None),
+    ("duration = s / 2 + 1 days", {}, None),
+    ("duration = 1 days + s / 2", {}, None),
+    ("number = (s + 2 days) / 1 days", {}, "5 + 2"),
+    ("number = s / s", {}, None),
+    # Working days: whole weeks, and the days that are left with the weekends between.
+    ("date = a + n * 1 working days", {}, "20 + 3"),
+    ("date = a + n * 1 working days", {"n": 5}, "20 + 7"),
+    ("date = a + n * 1 working days", {"n": 9}, "20 + 7 + 6 - 31"),
+    ("date = a - n * 1 working days", {"n": 8}, "20 - 7 - 5"),
+    ("date = a + 6 working days", {}, "20 + 7 + 1"),
+    ("date = a + n * 1 working days", {"n": 0}, None),
+    ("date = a + 2 working days + 1 days", {}, None),  # the end depends on which is added first
+    ("date = a + 2 working days + 3 working days", {}, None),
+]
+
+
+@all_rows("formula, inputs, asked", SUMS_OF_DAYS)
+def test_how_days_are_added_up(formula: str, inputs: dict[str, object], asked: str | None) -> None:
+    """What a calendar settles stands in the sum as numbers; what is no such sum is asked as it stands."""
+    procedure = Procedure.parse(f"inputs:\n  a: date\n  b: date\n  s: duration\n  n: integer\n\nt: {formula}")
+    model = Asked()
+    given = {"a": "2026-01-20", "b": "2026-03-05", "s": "5 days", "n": 3, **inputs}
+    assert Guard(model, repair=0).run(procedure, given).verified
+    assert [step.formula for step in model.steps] == [asked]
+
+
+@all_rows("formula", ["date = a + n * 1 days", "date = a + n * 1 working days"])
+def test_a_day_that_no_calendar_has_is_no_sum(formula: str) -> None:
+    """The run ends at the step, and nobody is asked."""
+    procedure = Procedure.parse(f"inputs: a: date, n: integer\nt: {formula}")
+    model = Asked()
+    result = Guard(model).run(procedure, {"a": "2026-01-20", "n": 4_000_000})
+    assert (result.status, model.steps) == ("abstained", [])
+
+
+def test_a_part_of_a_day_is_no_span_also_where_a_run_only_observes() -> None:
+    """No value follows from it, so that the step is asked again."""
+    procedure = Procedure.parse("inputs:\n  a: date\n  b: date\n\nt: duration = b - a\n")
+    with ScriptedBackend({"t": "5 + 3 = 8.5"}, {"t": {"work": "5 + 3", "value": "8 days"}}) as model:
+        result = Guard(model, observe=True).run(procedure, {"a": date(2025, 6, 25), "b": date(2025, 7, 3)})
+    assert (result.answer, result.usage.calls) == (timedelta(days=8), 2)
+
+
 def test_an_observed_sum_of_days_is_taken_as_it_stands() -> None:
     """Where a run only observes, a wrong sum gives a wrong date, and nobody is asked again."""
     procedure = Procedure.parse("inputs:\n  a: date\n  b: date\n\nt: duration = b - a\n")
@@ -214,6 +303,15 @@ def test_an_observed_sum_of_days_is_taken_as_it_stands() -> None:
         result = Guard(model, observe=True).run(procedure, {"a": date(2025, 6, 25), "b": date(2025, 7, 3)})
     assert (result.status, result.answer, result.usage.calls) == ("unverified", timedelta(days=9), 1)
     assert [each.kind for each in result.steps[0].deviations] == ["wrong_value"]
+
+
+def test_a_sum_of_two_terms_has_no_smaller_steps() -> None:
+    """It would be asked just as it was."""
+    model = ScriptedBackend({"t": "5 - 2 = 4"})
+    ladder = Ladder([Split(way="round_numbers"), Split(way="compensation")])
+    procedure = Procedure.parse("inputs:\n  a: date\n  b: date\n\nt: duration = b - a\n")
+    result = Guard(model, repair=ladder).run(procedure, {"a": date(2026, 3, 2), "b": date(2026, 3, 5)})
+    assert (result.status, result.usage.calls) == ("abstained", 1)
 
 
 def test_a_sum_of_days_that_fails_is_added_up_a_term_at_a_time() -> None:

@@ -90,6 +90,21 @@ def test_the_simulated_model_can_be_asked_option_by_option(answer: object) -> No
     assert (result.values["size"], result.assisted, result.usage.calls) == ("medium", {"split": 1}, 4)
 
 
+def test_options_are_asked_of_the_passage_that_decides_them() -> None:
+    """Where a check names a document the sentence is copied first, read beside each option, and quoted in the claim."""
+
+    def answer(step: Step, request: Request) -> object:
+        if step.id in ("ok", "passage"):
+            return reply("no" if step.id == "ok" else CLAUSE)
+        return reply(str('"yes"' in str(step.instruction)).lower())
+
+    procedure = verdict("one_of(yes, no, maybe)", lambda step, values, claim: values["ok"] == "yes")
+    model = FunctionModel(answer)
+    result = Guard(model, repair=Ladder([Eliminate()])).run(procedure, {"policy": POLICY})
+    assert (result.status, result.values["ok"], result.usage.calls) == ("checked", "yes", 5)
+    assert not any("Opened goods" in prompt for prompt in model.prompts[2:])
+
+
 @pytest.mark.parametrize("truth", ["true", "false"])
 def test_options_that_are_not_decided_give_no_value(truth: str) -> None:
     """Where none applies, or several do, the step is given up."""
@@ -304,7 +319,9 @@ ok: boolean = (returned - bought <= 14 days and not gift) or price < limit
 
 
 def _step(kind: str, *checks: Any, reads: tuple[str, ...] = ("policy",), **options: Any) -> Step:
-    declared = "record R:\n  ok: text\n  on: text\n\nrecord S:\n  ok: text\n\n"
+    fields = {"R": 2, "S": 1, "T": 12, "U": 13}
+    lines = {name: "".join(f"  f{number}: text\n" for number in range(count)) for name, count in fields.items()}
+    declared = "".join(f"record {name}:\n{each}\n" for name, each in lines.items())
     inputs = "".join(f"  {name}: text\n" for name in reads)
     text = f'{declared}inputs:\n{inputs}\nx: {kind} = "Q?" (reads {", ".join(reads)})'
     parsed = Procedure.parse(text).steps[0]
@@ -326,7 +343,10 @@ APPLIES: list[tuple[Step, dict[str, Value], set[str]]] = [
     (_step(_of(13)), {"policy": POLICY}, {"reorder"}),
     (_step(_of(3), performer="person"), {"policy": POLICY}, set()),
     (_step("R", Grounded("policy")), {"policy": POLICY}, {"fields"}),
+    (_step("R", Grounded("policy"), lambda step, values, claim: True), {"policy": POLICY}, {"fields"}),
     (_step("S", Grounded("policy")), {"policy": POLICY}, set()),
+    (_step("T", Grounded("policy")), {"policy": POLICY}, {"fields"}),
+    (_step("U", Grounded("policy")), {"policy": POLICY}, set()),
     (_step("list of text", Grounded("policy")), {"policy": POLICY}, set()),
     (_step("list of text"), {"policy": PARAGRAPH * 3}, {"parts"}),
     (_step("list of text"), {"policy": "a" * 9000}, set()),
@@ -352,6 +372,10 @@ def test_what_is_asked_in_place_of_a_step_has_names_of_its_own() -> None:
     assert [each.id for each in made.steps] == ["passage_", "p4", "p5", "p6"]
     assert [each.reads for each in made.steps] == [reads, *[("passage_", "p1", "p3")] * 3]
     assert made.outcomes == 8
+    cited = Passage().stand_in(step, {"passage": POLICY, "p1": "", "p3": ""})
+    assert cited is not None
+    assert [each.id for each in cited.steps] == ["passage_", "p2"]
+    assert cited.steps[1].instruction == "Q? Answer from passage_ alone."
     turned = Reorder().stand_in(step, {})
     assert turned is not None
     assert turned.steps[0].instruction == 'Q? (quote in "work" the words of passage that decide it)'
@@ -369,6 +393,19 @@ def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
     made = Parts().stand_in(_step("list of text"), {"policy": text})
     assert made is not None
     assert [part for _, part in made.given] == [text[: len(text) // 5]] * 5
+
+
+@all_rows(
+    "line, lines, parts",
+    [("A line of some words that tell nothing.\n", 2500, 10), ("words that go on in the next line\n", 300, 4)],
+)
+def test_a_document_has_at_most_so_many_parts(line: str, lines: int, parts: int) -> None:
+    """A longer document has longer parts; a sentence that does not end is cut where it is as long as two."""
+    text = line * lines
+    made = Parts().stand_in(_step("list of text"), {"policy": text})
+    assert made is not None
+    assert "".join(str(part) for _, part in made.given) == text
+    assert len(made.given) == parts
 
 
 @pytest.mark.parametrize(("opens", "closes"), [("<del>", "</del>"), ("<!--", "-->"), ("<s>", "</s>")])

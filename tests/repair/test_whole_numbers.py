@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import cast
 
@@ -12,6 +12,7 @@ from tables import all_rows
 from stepguard import Guard, Ladder, Procedure, Step
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expressions import Expression
+from stepguard.language.values import Value
 from stepguard.repair.ladder import DEFAULT_RUNGS
 from stepguard.repair.rungs import Split
 from stepguard.repair.splitting import SplitWay, split
@@ -27,6 +28,8 @@ IN_TURN = ["26 + 26", "p1 + 26", "p2 + 26", "317 + 317", "p4 + 317", "p5 + 317",
 FRONT = ["7 * 20", "7 * 6", "p1 + p2", "p3 - 5"]
 BEHIND = ["7 * 300", "7 * 10", "7 * 7", "p5 + p6", "p8 + p7", "p9 + 50"]
 SHORT = ["3 * 10", "3 * 8", "p1 + p2", "p3 - 2", "5 * 10", "5 * 8", "p5 + p6", "p7 + 8", "p4 * 10", "p9 + p8"]
+MINUS_ONE = ["6 * 10", "6 * 2", "p1 + p2", "p3 - 1", "6 * 300", "6 * 40", "6 * 5", "p5 + p6", "p8 + p7", "p9 + 999"]
+NEGATIVE = ["3000 + 2450", "-p1", "p2 * 52", "3000 + 2450", "-p4", "p5 * 658", "p3 * 1000", "p7 + p6"]
 WRITTEN: list[tuple[str, Mapping[str, str], SplitWay, list[str] | None]] = [
     ("x - z", DOLLARS, "whole_numbers", ["26317 - 495"]),
     ("z - x", DOLLARS, "whole_numbers", ["26317 - 495"]),  # and the sign put back
@@ -39,7 +42,10 @@ WRITTEN: list[tuple[str, Mapping[str, str], SplitWay, list[str] | None]] = [
     ("x // y", DOLLARS, "whole_numbers", None),
     ("x / y - z", DOLLARS, "whole_numbers", None),  # its digits may have no end
     ("x * y * y * y * y", {**DOLLARS, "y": "0.001"}, "whole_numbers", ["26317 * 1", "p1 * 1", "p2 * 1", "p3 * 1"]),
+    ("x * y", {**DOLLARS, "y": "0.000000000001"}, "whole_numbers", ["26317 * 1"]),
     ("x * y", {**DOLLARS, "y": "0.0000000000001"}, "whole_numbers", None),  # nor does anybody write that
+    (" + ".join("x" * 17), {**DOLLARS, "x": "0.5"}, "whole_numbers", ["5 + 5", *(f"p{n} + 5" for n in range(1, 16))]),
+    (" + ".join("x" * 18), {**DOLLARS, "x": "0.5"}, "whole_numbers", None),
     ("(x + y) - z", {"x": "0.1", "y": "25", "z": "5.1"}, "whole_numbers", ["1 + 250", "p1 - 51"]),
     ("x + 1/3", DOLLARS, "whole_numbers", None),
     ("x - y", LONG, "thousands", ["52 - 3", "p1 * 1000", "p2 + 658"]),
@@ -73,7 +79,15 @@ WRITTEN: list[tuple[str, Mapping[str, str], SplitWay, list[str] | None]] = [
         ["2 - 1", "1 + 50", "p2 + 49", "p1 * 100", "p4 + p3"],
     ),
     ("x + y", {**NUMBERS, "x": "7", "y": "8"}, "thousands", None),
+    ("x + y", {**NUMBERS, "x": "10", "y": "5"}, "thousands", ["1 * 10", "p1 + 5"]),
+    ("x + y", {**NUMBERS, "x": "71", "y": "22"}, "thousands", ["7 + 2", "1 + 2", "p1 * 10", "p3 + p2"]),
+    ("x + y", {**LONG, "x": "999999999999"}, "thousands", ["999999999 + 3", "p1 * 1000", "p2 + 999"]),
+    ("x + y", {**LONG, "x": "1000000000000"}, "thousands", None),  # what stands before three digits is as long
+    ("x - y", {**LONG, "y": "51500"}, "thousands", ["52 - 52", "658 + 500", "p1 * 1000", "p3 + p2"]),
+    ("x * y + z", {**LONG, "x": "12345", "y": "6", "z": "-1"}, "thousands", [*MINUS_ONE, "p4 * 1000", "p11 + p10"]),
+    ("x * -(y + z)", LONG, "thousands", NEGATIVE),
     ("x + 0", LONG, "thousands", None),
+    ("0 + 0", LONG, "thousands", None),
     ("x - y", {**LONG, "x": "4000", "y": "3900"}, "thousands", None),  # 100, by which it is multiplied, is the value
     ("x * x * x * x", {**LONG, "x": "12345"}, "thousands", None),  # more small steps than anybody asks
 ]
@@ -83,10 +97,48 @@ WRITTEN: list[tuple[str, Mapping[str, str], SplitWay, list[str] | None]] = [
 def test_a_formula_is_asked_in_whole_numbers(
     formula: str, inputs: Mapping[str, str], way: SplitWay, asked: list[str] | None
 ) -> None:
-    """One operation each, then what stands before the last digits of its numbers by itself."""
+    """One operation each, then what stands before the last digits of its numbers by itself.
+
+    Wherever it went wrong, what is left is asked in steps that lead to the value.
+    """
     procedure = Procedure.parse(f"inputs: x, y, z\nt1 = {formula}")
-    found = split(procedure.steps[0], procedure.accept_inputs(inputs), way=way)
-    assert (None if found is None else [each.formula for each in found.steps]) == asked
+    values = procedure.accept_inputs(inputs)
+    found = split(procedure.steps[0], values, way=way)
+    assert (None if found is None else [each.formula for each in found.behind({})]) == asked
+    for right in range(0 if found is None else len(found.steps)):
+        assert found is not None
+        known = worked_out(found.steps[:right], {})
+        while left := found.behind(known):
+            known = worked_out(left, known)
+        assert found.restore(known) == evaluate(cast(Expression, procedure.steps[0].expression), values)
+
+
+def worked_out(steps: Iterable[Step], known: Mapping[str, Value]) -> dict[str, Value]:
+    """The values with those of steps that are carried out rightly."""
+    values = dict(known)
+    for step in steps:
+        assert step.id not in values
+        values[step.id] = step.type.convert(evaluate(cast(Expression, step.expression), values))
+    return values
+
+
+@all_rows("x, y, asked", [("7158", "2900", ["p3_1 = 10 * 1000", "p3 = p3_1 + 58"]), ("7058", "2900", ["p3 = p2 + 58"])])
+def test_a_sum_is_parted_where_it_adds_a_number_of_five_digits(x: str, y: str, asked: list[str]) -> None:
+    """A shorter one is asked as it was."""
+    procedure = Procedure.parse("inputs: x, y\nt1 = x + y")
+    found = split(procedure.steps[0], procedure.accept_inputs({"x": x, "y": y}), way="thousands")
+    assert found is not None
+    left = found.behind(worked_out(found.steps[:-1], {}))
+    assert [f"{step.id} = {step.formula}" for step in left] == asked
+
+
+def test_no_small_step_is_named_as_the_step() -> None:
+    """The value of one would be taken for the step's own."""
+    procedure = Procedure.parse("inputs: x, y\np3_1: decimal(1) = x + y")
+    found = split(procedure.steps[0], procedure.accept_inputs({"x": "71.58", "y": "29.00"}), way="thousands")
+    assert found is not None
+    left = found.behind(worked_out(found.steps[:-1], {}))
+    assert [step.id for step in left] == ["p3_2", "p3"]
 
 
 def test_what_shows_no_sum_has_no_whole_numbers() -> None:
@@ -97,26 +149,24 @@ def test_what_shows_no_sum_has_no_whole_numbers() -> None:
         assert split(step, sums.accept_inputs({"x": "1.5", "y": "0.5"}), way="thousands") is None
 
 
-ROUNDED: list[tuple[str, str, bool]] = [
-    *(("money(USD)", "263.17", True), ("money(USD)", "263.10", False), ("decimal(1)", "263.10", True)),
-    *(("decimal(3)", "263.17", False), ("number", "263.17", False), ("percent(1)", "0.17", False)),
-    ("decimal(0)", "0.5", True),
+ROUNDED: list[tuple[str, str, str]] = [
+    *(("money(USD)", "263.17", "184.219"), ("money(USD)", "263.10", ""), ("decimal(1)", "263.10", "184.17")),
+    *(("decimal(3)", "263.17", ""), ("number", "263.17", ""), ("percent(1)", "0.17", "")),
+    *(("decimal(0)", "0.5", "0.35"), ("decimal(0)", "5", "3.5"), ("percent(0)", "0.17", "0.119")),
 ]
 
 
 @pytest.mark.parametrize(("kind", "x", "rounded"), ROUNDED)
-def test_a_rounding_is_asked_where_there_is_one(kind: str, x: str, rounded: bool) -> None:
+def test_a_rounding_is_asked_where_there_is_one(kind: str, x: str, rounded: str) -> None:
     """It is a step of its own, of the exact value, and no other value is asked with its point."""
     procedure = Procedure.parse(f"inputs: x: number, y: number\nt1: {kind} = x * y")
     inputs = procedure.accept_inputs({"x": x, "y": "0.7"})
     found = split(procedure.steps[0], inputs, way="whole_numbers")
     assert found is not None
     (small,) = found.steps
-    exact = Fraction(x) * Fraction("0.7")
-    known = {small.id: evaluate(cast(Expression, small.expression), {})}
-    behind = [evaluate(cast(Expression, step.expression), {}) for step in found.behind(known)]
-    assert behind == ([exact] if rounded else [])
-    assert rounded or found.restore(known) == exact
+    known = worked_out([small], {})
+    assert [step.formula for step in found.behind(known)] == ([rounded] if rounded else [])
+    assert rounded or found.restore(known) == Fraction(x) * Fraction("0.7")
 
 
 REFUND = Procedure.parse("inputs: x, y, z\nt1: money(USD) = x * y - z")
