@@ -33,9 +33,6 @@ time."""
 class CompletionStream:
     """One reply that comes in pieces.
 
-    Args:
-        request: what was asked.
-
     Attributes:
         begun: whether the answer had begun to come: what goes wrong then lies with the connection or the server.
         given_up: to be set when nobody waits for the reply any more.

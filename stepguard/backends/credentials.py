@@ -16,12 +16,7 @@ _SdkClient = TypeVar("_SdkClient")
 def connected(make: Callable[[], _SdkClient], place: str) -> _SdkClient:
     """What makes a client, whose constructor reads proxies and certificates from the environment.
 
-    Args:
-        make: makes it.
-        place: what it is to reach.
-
-    Raises:
-        ConfigError: it cannot be made here.
+    Raises ConfigError: it cannot be made here.
     """
     try:
         return make()

@@ -9,11 +9,7 @@ from stepguard.backends.base import Backend, endpoint_of, session_of
 
 
 class WrappedBackend:
-    """A base for backends that ask another one, and shape neither its requests nor its replies.
-
-    Args:
-        backend: the one that is asked.
-    """
+    """A base for backends that ask another one, and shape neither its requests nor its replies."""
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend

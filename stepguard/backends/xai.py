@@ -7,12 +7,7 @@ from typing import Any
 
 
 def xai_sender(client: Any, awaited: bool) -> Callable[..., Any]:
-    """A method that takes the parameters of a chat completion and gives the response of xAI's SDK.
-
-    Args:
-        client: a client of xAI's SDK.
-        awaited: whether it is an async one.
-    """
+    """A method that takes the parameters of a chat completion and gives the response of xAI's SDK."""
 
     def begin(parameters: dict[str, Any]) -> Any:
         form = parameters.pop("_xai_json_schema", None)

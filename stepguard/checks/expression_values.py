@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluates(BuiltCheck):
-    """The value is what an expression comes to, exactly. A pass is ``"proved"``.
-
-    Args:
-        expression: the expression, over variables that the step reads.
-    """
+    """The value is what an expression comes to, exactly. A pass is ``"proved"``."""
 
     expression: Expression
 

@@ -258,12 +258,7 @@ def _from_json(path: str) -> dict[str, object]:
 def read_price(price: str | None, max_cost: object = None) -> Price | None:
     """The ``--price IN,OUT`` or ``IN,OUT,CACHED`` of a million tokens; None where none is given.
 
-    Args:
-        price: what stands behind the option.
-        max_cost: what stands behind ``--max-cost``, which needs a price.
-
-    Raises:
-        ConfigError: these are no two or three amounts, or a limit has no price.
+    Raises ConfigError: these are no two or three amounts, or a limit has no price.
     """
     if price is None:
         if max_cost is not None:

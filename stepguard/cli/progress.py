@@ -205,11 +205,7 @@ class ProgressContext:
 
 
 class RunProgress(ProgressContext):
-    """An observer of a guard that shows how far a run has come, from entering it to leaving it.
-
-    Args:
-        model: what to call the model.
-    """
+    """An observer of a guard that shows how far a run has come, from entering it to leaving it."""
 
     def __init__(self, procedure: Procedure, model: str, *, quiet: bool = False) -> None:
         title = f"{printable(procedure.name)} on {printable(model)}"

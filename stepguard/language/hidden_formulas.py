@@ -29,12 +29,7 @@ def assigns(words: str) -> bool:
 
 
 def find_hidden(words: str, known: Collection[str]) -> str | None:
-    """What is wrong with words that hold a formula, and what to write; None where they hold none.
-
-    Args:
-        words: the instruction of a step.
-        known: the inputs and the steps before it.
-    """
+    """What is wrong with words that hold a formula, and what to write; None where they hold none."""
     words = _ascii(words)
     bare = words.strip(_AROUND)
     tree = _parsed(bare)

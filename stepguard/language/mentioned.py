@@ -65,12 +65,7 @@ class Mentions:
 
     @classmethod
     def of(cls, answers: Mapping[str, str], read: Mapping[str, str]) -> Mentions:
-        """Those of an answer.
-
-        Args:
-            answers: what it says of each step, as text.
-            read: the values that the steps read, as text.
-        """
+        """Those of an answer."""
         numbers = {name: list(_numbers(text)) for name, text in (*read.items(), *answers.items())}
         values = {name: found[-1] for name, found in numbers.items() if found}
         last = [values[name] for name in answers if name in values][-1:]

@@ -136,12 +136,7 @@ def denied_before(text: str, start: int) -> bool:
 
 
 def contrast_length(value: str, behind: str) -> int:
-    """How long the remark right behind a value is by which a writer denies other numbers: ``42 (not 41)``; else 0.
-
-    Args:
-        value: the number as it is written.
-        behind: what stands behind it.
-    """
+    """How long the remark right behind a value is by which a writer denies other numbers: ``42 (not 41)``; else 0."""
     found = _CONTRAST.match(behind)
     if found is None or (found["open"] == "(") != bool(found["close"]):
         return 0

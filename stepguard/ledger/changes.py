@@ -44,13 +44,7 @@ class RunChange:
     def answer(self, step: str, value: object, read: Value) -> None:
         """Answer the question at a place, or settle a call of a tool.
 
-        Args:
-            step: the place, or the identifier of a call at a gate.
-            value: the answer as it was given.
-            read: what `read_answer` makes of it.
-
-        Raises:
-            ConfigError: nothing waits for it.
+        Raises ConfigError: nothing waits for it.
         """
         call, offered = self._unsettled(step), self._offered(step)
         if offered is not None:

@@ -172,14 +172,7 @@ def _last_decision(change: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class RunJournal:
-    """Writes one run into a ledger; see `stepguard.engine.journal.Journal`.
-
-    Args:
-        writer: writes it, as the only one.
-        kept: what is durable of it.
-        replies: whether the texts of replies are kept.
-        prompts: whether prompts are.
-    """
+    """Writes one run into a ledger; see `stepguard.engine.journal.Journal`."""
 
     def __init__(self, writer: RunWriter, kept: KeptRun, *, replies: bool, prompts: bool) -> None:
         self._writer: Final = writer
@@ -250,12 +243,7 @@ class RunJournal:
 
 
 class ConversationJournal:
-    """Writes what happens at a gate into a ledger; see `stepguard.policy.journal.GateJournal`.
-
-    Args:
-        writer: writes it, as the only one.
-        kept: what is durable of it.
-    """
+    """Writes what happens at a gate into a ledger; see `stepguard.policy.journal.GateJournal`."""
 
     def __init__(self, writer: RunWriter, kept: KeptRun) -> None:
         self._writer: Final = writer

@@ -45,12 +45,7 @@ class RunSubject:
 
 
 class RunRegister:
-    """Begins and continues runs, each with one writer.
-
-    Args:
-        file: the ledger.
-        full_sync: whether what is to be synced survives a loss of power.
-    """
+    """Begins and continues runs, each with one writer."""
 
     def __init__(self, file: LedgerStore, *, full_sync: bool) -> None:
         self._file: Final = file
@@ -83,12 +78,6 @@ class RunRegister:
 
     def begin(self, run_id: str, subject: RunSubject, status: KeptStatus, **facts: object) -> RunWriter:
         """Begin a run.
-
-        Args:
-            run_id: its name.
-            subject: what it is of.
-            status: how it is listed.
-            facts: what its record says besides.
 
         Raises:
             RunConflict: somebody has just begun it.

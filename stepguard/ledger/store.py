@@ -121,11 +121,7 @@ class Transaction:
 
 
 class SharedSync:
-    """Syncs a disk for all the threads that wait for that at the same time.
-
-    Attributes:
-        lock: held while it is synced.
-    """
+    """Syncs a disk for all the threads that wait for that at the same time."""
 
     def __init__(self) -> None:
         self.lock: Final = threading.Lock()
@@ -160,10 +156,6 @@ class SharedWrites:
 
         What fails otherwise, or is interrupted, fails alone: it is rolled back, and what the others write is written
         anew, for which a change is carried out again.
-
-        Args:
-            change: writes it.
-            writing: begins a transaction.
         """
         own = _Write(change)
         try:

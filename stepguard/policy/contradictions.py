@@ -34,11 +34,7 @@ _MOST_INEQUALITIES: Final = 24
 
 
 class RuleConditions:
-    """Conditions that hold where a demand stands; of each term the latest are looked at.
-
-    Args:
-        outer: what holds around it.
-    """
+    """Conditions that hold where a demand stands; of each term the latest are looked at."""
 
     def __init__(self, outer: RuleConditions | None = None) -> None:
         self._outer = outer

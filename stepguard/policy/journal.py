@@ -49,13 +49,7 @@ class GateLedger(Protocol):
 
 
 class GateChanges:
-    """The changes at a gate since they were last made durable.
-
-    Args:
-        journal: where it is made durable.
-        facts: the facts as they were learned, which grow.
-        decisions: likewise.
-    """
+    """The changes at a gate since they were last made durable."""
 
     def __init__(self, journal: GateJournal, facts: Sequence[object], decisions: Sequence[object]) -> None:
         self.journal: Final = journal

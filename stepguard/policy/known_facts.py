@@ -24,10 +24,6 @@ _KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")
 class KnownFacts:
     """The known facts of a policy.
 
-    Args:
-        policy: the policy.
-        zone: the time zone of moments that name none.
-
     Attributes:
         plain: the facts without keys that are known.
         tables: the tables of the policy, and the facts with keys.

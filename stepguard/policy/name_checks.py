@@ -47,12 +47,7 @@ _ALWAYS: Final = "comes always to the same: leave it out, or write `never` or `a
 
 
 class ExpressionChecker:
-    """Checks expressions one after the other.
-
-    Args:
-        facts: the facts.
-        tables: the tables.
-    """
+    """Checks expressions one after the other."""
 
     def __init__(self, facts: Iterable[DeclaredFact], tables: Mapping[str, Table]) -> None:
         keyed = {fact.name: fact.table for fact in facts if fact.keys}

@@ -87,13 +87,7 @@ def parse_policy_items(text: str) -> list[Any]:
 def parse_rule_part(text: str, kind: str, line: int | None = None) -> Any:
     """One demand, declaration, target or pattern of a rule.
 
-    Args:
-        text: how it is written.
-        kind: ``demand``, ``declaration``, ``rule``, ``target`` or ``pattern``.
-        line: where it stands, for what is raised.
-
-    Raises:
-        PolicyError: it is none.
+    Raises PolicyError: it is none.
     """
     try:
         return _parsed(text.strip(), f"lone_{kind}")

@@ -102,11 +102,7 @@ def keys_of(scope: Scope) -> Iterator[str]:
 
 
 class Blackout:
-    """An application whose responses hold no key.
-
-    Args:
-        secrets: the keys of the operator.
-    """
+    """An application whose responses hold no key."""
 
     def __init__(self, app: ASGIApp, secrets: Iterable[str]) -> None:
         known = tuple(secrets)

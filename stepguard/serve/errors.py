@@ -124,11 +124,7 @@ _KINDS: Final[Mapping[Status, str]] = {
 
 
 def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
-    """The problem of a run that is no answer.
-
-    Args:
-        completion: the chat completion that says so; see `stepguard.integrations.chat.answers`.
-    """
+    """The problem of a run that is no answer."""
     facts = completion["stepguard"]
     if result.status == "failed" and isinstance(result.error, BackendError):
         return _from_backend(result.error, facts)

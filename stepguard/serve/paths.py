@@ -46,11 +46,7 @@ _SILENT: Final = ("/v1/audio/", "/v1/embeddings", "/v1/images/", "/v1/moderation
 
 
 class OnePath:
-    """An application that sees each path written in one way, and none that could be read in two.
-
-    Args:
-        refusal: what answers the other requests.
-    """
+    """An application that sees each path written in one way, and none that could be read in two."""
 
     def __init__(self, app: ASGIApp, refusal: Callable[[Request, HttpProblem], Response]) -> None:
         self._app: Final = app

@@ -85,12 +85,7 @@ async def composed(
 ) -> Response:
     """A response of the upstream with something of this server's in it.
 
-    Args:
-        answers: whether an object is an answer.
-        change: what becomes of one.
-
-    Raises:
-        Problem: it is no answer.
+    Raises Problem: it is no answer.
     """
     status: int = response.status_code
     if status >= 400:

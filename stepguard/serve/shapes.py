@@ -142,12 +142,7 @@ def error_body(problem: HttpProblem) -> dict[str, Any]:
 def refuse(body: Mapping[str, Any], names: Iterable[str], harmless: Mapping[str, tuple[object, ...]]) -> None:
     """Refuse parameters that ask for what a guarded run cannot give.
 
-    Args:
-        names: the parameters that may not say anything.
-        harmless: what they may say nevertheless.
-
-    Raises:
-        Problem: one does.
+    Raises Problem: one does.
     """
     for name in names:
         value = body.get(name)

@@ -69,11 +69,7 @@ def span_of_time(seconds: float) -> str:
 
 
 class BenchProgress(ProgressContext):
-    """Told of every call and every run that ends, from entering it to leaving it.
-
-    Args:
-        model: what to call the model.
-    """
+    """Told of every call and every run that ends, from entering it to leaving it."""
 
     def __init__(self, plan: Plan, model: str, *, concurrency: int, meter: Meter) -> None:
         title = f"{plan.family.name} on {printable(model)}"

@@ -121,12 +121,7 @@ class RecordedTexts:
 
 
 def replay(outcome: TaskOutcome, meta: Mapping[str, Any], family: Family | None = None) -> Replay | None:
-    """Run the guard on the recorded replies; None where that does not end as recorded.
-
-    Args:
-        meta: of the benchmark: the guard's options.
-        family: see `make_task`.
-    """
+    """Run the guard on the recorded replies; None where that does not end as recorded."""
     task = make_task(outcome, family)
     if task is None:
         return None

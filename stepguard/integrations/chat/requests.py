@@ -151,11 +151,7 @@ def find_job(
 def why_passed(messages: object, *, guarded_only: bool = False) -> PassReason:
     """Why a call is not guarded, of which `find_job` says that it asks for no procedure.
 
-    Args:
-        guarded_only: whether the host wants no other call.
-
-    Raises:
-        ConfigError: the host wants none.
+    Raises ConfigError: the host wants none.
     """
     reason = pass_reason(list(read_messages(messages)))
     if guarded_only:

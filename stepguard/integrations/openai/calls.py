@@ -113,12 +113,7 @@ class WrapSettings(CallRules):
 class GuardedCall:
     """One call that asks for a procedure.
 
-    Args:
-        arguments: its arguments, as ``chat.completions.create`` takes them.
-        api: the API that is asked.
-
-    Raises:
-        ConfigError: a parameter cannot be honoured.
+    Raises ConfigError: a parameter cannot be honoured.
     """
 
     def __init__(

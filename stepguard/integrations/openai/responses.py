@@ -63,12 +63,7 @@ class ResponsesCall(GuardedCall):
     def answer(self, result: Result, *, awaited: bool, parsed: bool = False) -> Any:
         """The return value of a method for a result.
 
-        Args:
-            awaited: whether a stream is to be an asynchronous one.
-            parsed: whether it is ``parse`` that was called.
-
-        Raises:
-            RunError: the result is not to be handed on, and the client raises then.
+        Raises RunError: the result is not to be handed on, and the client raises then.
         """
         from stepguard.integrations.chat.response_shapes import response_body
         from stepguard.integrations.openai.types import AsyncResponseEvents, ResponseEvents, make_response
