@@ -44,6 +44,8 @@ class BuiltCheck(ABC):
     name: ClassVar[str]
     """The name of its verdicts: that of its class in small letters, unless the class says another."""
 
+    _strongest: ClassVar[Strength] = "proved"
+
     def __init_subclass__(cls) -> None:
         if "name" not in vars(cls):
             cls.name = name_of_class(cls.__name__)
@@ -56,7 +58,7 @@ class BuiltCheck(ABC):
     @property
     def strongest(self) -> Strength:
         """The most that a pass of it can stand for: ``"unverified"`` where it can only object."""
-        return "proved"
+        return self._strongest
 
     def misfit(self, step: Step) -> str | None:
         """Why this check cannot judge this step, whatever is claimed; None where it can."""
@@ -75,6 +77,10 @@ class BuiltCheck(ABC):
 
     @abstractmethod
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict: ...
+
+    def _set(self, **fields: object) -> None:
+        for name, value in fields.items():  # it is frozen: its own `__init__` alone may
+            object.__setattr__(self, name, value)
 
     def _pass(self, reason: str = "", *, strength: Strength = "constrained") -> Verdict:
         return Verdict("pass", self.name, reason=reason, strength=strength)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice, pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -71,6 +71,7 @@ class Cites(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
+    _strongest: ClassVar[Strength] = "constrained"
     document: str
     words: int
 
@@ -78,17 +79,12 @@ class Cites(DocumentCheck):
         check_document(document)
         if type(words) is not int or not 1 <= words <= 50:
             raise ConfigError(f"words is a number from 1 to 50, not {words!r}", option="words")
-        object.__setattr__(self, "document", document)
-        object.__setattr__(self, "words", words)
+        self._set(document=document, words=words)
 
     @property
     def request(self) -> str:
         """What the model is asked for beside the step."""
         return f'quote in "work" the words of {self.document} that decide it'
-
-    @property
-    def strongest(self) -> Strength:
-        return "constrained"
 
     def for_passage(self, document: str) -> Copied:
         """The check of a step that copies the passage before the value is asked."""
@@ -141,12 +137,9 @@ class Copied(DocumentCheck):
         words: how many words it has at least; a document with fewer may be copied as a whole.
     """
 
+    _strongest: ClassVar[Strength] = "grounded"
     document: str
     words: int = 1
-
-    @property
-    def strongest(self) -> Strength:
-        return "grounded"
 
     def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         passage = str(values[step.id])

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from stepguard.checks.built import DocumentCheck, check_document
 from stepguard.checks.grounded_parts import parts_in
@@ -69,6 +69,7 @@ class Complete(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
+    _strongest: ClassVar[Strength] = "constrained"
     document: str
     field: str | None
     apart: tuple[str, ...]
@@ -83,15 +84,7 @@ class Complete(DocumentCheck):
         if isinstance(apart, str) or not all(isinstance(each, str) and _WORD.fullmatch(each) for each in apart):
             raise ConfigError("apart is a list of words: ['carried', 'forward']", option="apart")
         check_one_of(decimal, (".", ","), "decimal")
-        put = object.__setattr__
-        put(self, "document", document)
-        put(self, "field", field)
-        put(self, "apart", tuple(apart))
-        put(self, "decimal", decimal)
-
-    @property
-    def strongest(self) -> Strength:
-        return "constrained"
+        self._set(document=document, field=field, apart=tuple(apart), decimal=decimal)
 
     def _misfit(self, step: Step) -> str | None:
         items = step.type.items

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
@@ -76,6 +76,7 @@ class Range(BuiltCheck):
         ConfigError: no bound, two for one side, or bounds that leave no number between them.
     """
 
+    _strongest: ClassVar[Strength] = "constrained"
     least: Exact | None
     most: Exact | None
     above: Exact | None
@@ -104,13 +105,8 @@ class Range(BuiltCheck):
         open_end = "above" in read or "below" in read
         if low is not None and high is not None and (low[0] > high[0] or (open_end and low[0] == high[0])):
             raise ConfigError("no number lies between these bounds", option="most" if "most" in read else "below")
-        for option in given:
-            object.__setattr__(self, option, read[option][0] if option in read else None)
-        object.__setattr__(self, "percent", any(percent for _, percent in read.values()))
-
-    @property
-    def strongest(self) -> Strength:
-        return "constrained"
+        self._set(**{option: read[option][0] if option in read else None for option in given})
+        self._set(percent=any(percent for _, percent in read.values()))
 
     def _misfit(self, step: Step) -> str | None:
         if not step.type.numeric:
@@ -153,7 +149,7 @@ class Holds(BuiltCheck):
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
-        object.__setattr__(self, "relations", _read_relations(relations, "Holds"))
+        self._set(relations=_read_relations(relations, "Holds"))
 
     def __repr__(self) -> str:
         return f"Holds({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
@@ -220,7 +216,7 @@ class Requires(BuiltCheck):
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
-        object.__setattr__(self, "relations", _read_relations(relations, "Requires"))
+        self._set(relations=_read_relations(relations, "Requires"))
 
     def __repr__(self) -> str:
         return f"Requires({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
@@ -265,21 +261,18 @@ class Distinct(BuiltCheck):
         ConfigError: none is given.
     """
 
+    _strongest: ClassVar[Strength] = "unverified"
     others: tuple[str, ...]
 
     def __init__(self, *others: str) -> None:
         if not others or not all(isinstance(each, str) and each for each in others):
             raise ConfigError("Distinct needs names of other variables: Distinct('first', 'second')", option="others")
-        object.__setattr__(self, "others", others)
+        self._set(others=others)
 
     @property
     def reads(self) -> tuple[str, ...]:
         """The other variables."""
         return self.others
-
-    @property
-    def strongest(self) -> Strength:
-        return "unverified"
 
     def _misfit(self, step: Step) -> str | None:
         return f"{step.id!r} cannot differ from itself" if step.id in self.others else None

@@ -38,11 +38,15 @@ WEEKEND: Final = frozenset({"Saturday", "Sunday"})
 NONE: Final[frozenset[str]] = frozenset()
 
 
-def _put_calendar(check: DateIs | DateHolds | DaysBetween, given: Iterable[date | str], weekend: Iterable[str]) -> None:
-    calendar = Calendar.of(given, weekend)
-    object.__setattr__(check, "calendar", calendar)
-    object.__setattr__(check, "holidays", calendar.holidays)
-    object.__setattr__(check, "weekend", calendar.days_off)
+class _DateCheck(BuiltCheck):
+    """The base of checks that count in days, some of which are no working days."""
+
+    __slots__ = ()
+
+    def _set_days(self, order: DateOrder | None, holidays: Iterable[date | str], weekend: Iterable[str]) -> None:
+        check_order(order)
+        calendar = Calendar.of(holidays, weekend)
+        self._set(order=order, calendar=calendar, holidays=calendar.holidays, weekend=calendar.days_off)
 
 
 def _unless_date(step: Step) -> str | None:
@@ -50,7 +54,7 @@ def _unless_date(step: Step) -> str | None:
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class DateIs(BuiltCheck):
+class DateIs(_DateCheck):
     """The value is the date that an expression gives, in whatever notation. A pass is ``"proved"``.
 
     Args:
@@ -77,10 +81,8 @@ class DateIs(BuiltCheck):
         holidays: Iterable[date | str] = NONE,
         weekend: Iterable[str] = WEEKEND,
     ) -> None:
-        check_order(order)
-        object.__setattr__(self, "expression", parse_date_expression(expression))
-        object.__setattr__(self, "order", order)
-        _put_calendar(self, holidays, weekend)
+        self._set_days(order, holidays, weekend)
+        self._set(expression=parse_date_expression(expression))
 
     def __repr__(self) -> str:
         return f"DateIs({str(self.expression)!r})"
@@ -110,7 +112,7 @@ class DateIs(BuiltCheck):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class DateHolds(BuiltCheck):
+class DateHolds(_DateCheck):
     """Relations hold between the step's own date, under the step's id, and other dates.
 
     Args:
@@ -138,7 +140,7 @@ class DateHolds(BuiltCheck):
         holidays: Iterable[date | str] = NONE,
         weekend: Iterable[str] = WEEKEND,
     ) -> None:
-        check_order(order)
+        self._set_days(order, holidays, weekend)
         found: list[tuple[DateExpression, str, DateExpression]] = []
         for each in relations:
             sides = _COMPARISON.split(each) if isinstance(each, str) else []
@@ -150,10 +152,7 @@ class DateHolds(BuiltCheck):
             found.append((left, _COMPARISON.findall(each)[0], right))
         if not found:
             raise ConfigError("DateHolds needs a relation: DateHolds('due > start')", option="relations")
-        object.__setattr__(self, "relations", tuple(" ".join(map(str, sides)) for sides in found))
-        object.__setattr__(self, "sides", tuple(found))
-        object.__setattr__(self, "order", order)
-        _put_calendar(self, holidays, weekend)
+        self._set(relations=tuple(" ".join(map(str, sides)) for sides in found), sides=tuple(found))
 
     def __repr__(self) -> str:
         return f"DateHolds({', '.join(map(repr, self.relations))})"
@@ -201,7 +200,7 @@ class DateHolds(BuiltCheck):
 
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
-class DaysBetween(BuiltCheck):
+class DaysBetween(_DateCheck):
     """The value is the number of days from one date to another. A pass is ``"proved"``.
 
     Args:
@@ -239,17 +238,12 @@ class DaysBetween(BuiltCheck):
         holidays: Iterable[date | str] = NONE,
         weekend: Iterable[str] = WEEKEND,
     ) -> None:
-        check_order(order)
+        self._set_days(order, holidays, weekend)
         check_flag(inclusive, "inclusive")
         check_flag(working, "working")
-        # Frozen: __init__ may set its own fields only this way.
-        put = object.__setattr__
-        put(self, "first", parse_date_expression(first))
-        put(self, "last", parse_date_expression(last))
-        put(self, "inclusive", inclusive)
-        put(self, "working", working)
-        put(self, "order", order)
-        _put_calendar(self, holidays, weekend)
+        self._set(
+            first=parse_date_expression(first), last=parse_date_expression(last), inclusive=inclusive, working=working
+        )
 
     def __repr__(self) -> str:
         options = "".join(f", {option}=True" for option in ("inclusive", "working") if getattr(self, option))

@@ -51,11 +51,9 @@ class DurationIs(BuiltCheck):
         pieces = re.split(r"\s+([-+])\s+", expression.strip())
         signs = [1, *(1 if sign == "+" else -1 for sign in pieces[1::2])]
         terms = tuple(zip(signs, map(_duration_term, pieces[::2]), strict=True))
-        put = object.__setattr__
-        put(self, "terms", terms)
-        put(self, "unit", unit)
-        put(self, "within", None if within is None else _tolerance(within))
-        put(self, "text", expression.strip())
+        self._set(
+            terms=terms, unit=unit, within=None if within is None else _tolerance(within), text=expression.strip()
+        )
 
     def __repr__(self) -> str:
         unit = f", unit={self.unit!r}" if self.unit else ""

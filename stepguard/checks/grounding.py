@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import MAX_DOCUMENT, DocumentCheck, check_document
 from stepguard.checks.citation import Copied
@@ -94,6 +94,7 @@ class Grounded(DocumentCheck):
         ConfigError: an option is none of those.
     """
 
+    _strongest: ClassVar[Strength] = "grounded"
     document: str
     kind: GroundedKind | None
     beside: str | tuple[tuple[str, str], ...] | None
@@ -122,13 +123,14 @@ class Grounded(DocumentCheck):
         if sole and not labels:
             raise ConfigError("sole goes with beside: the only value beside these words", option="sole")
         check_one_of(decimal, (".", ","), "decimal")
-        put = object.__setattr__
-        put(self, "document", document)
-        put(self, "kind", kind)
-        put(self, "beside", tuple(beside.items()) if isinstance(beside, Mapping) else beside)
-        put(self, "sole", sole)
-        put(self, "order", order)
-        put(self, "decimal", decimal)
+        self._set(
+            document=document,
+            kind=kind,
+            beside=tuple(beside.items()) if isinstance(beside, Mapping) else beside,
+            sole=sole,
+            order=order,
+            decimal=decimal,
+        )
 
     def places(self, step: Step, values: Mapping[str, Value]) -> tuple[Place, ...]:
         """Where the step's value, under its id in `values`, stands in the document.
@@ -183,10 +185,6 @@ class Grounded(DocumentCheck):
         fields = {key for key, _ in kind.record.fields} if kind.record is not None else set[str]()
         unknown = [key for key, _ in self.beside or () if key not in fields]
         return f"{kind} has no field {unknown[0]!r} that stands beside something" if unknown else None
-
-    @property
-    def strongest(self) -> Strength:
-        return "grounded"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         document = values[self.document]

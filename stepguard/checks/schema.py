@@ -92,9 +92,7 @@ class Schema(BuiltCheck):
         else:
             raise ConfigError(f"a schema is a mapping or a pydantic model class, not {schema!r:.60}", option="schema")
         check_flag(veto, "veto")
-        object.__setattr__(self, "document", document)
-        object.__setattr__(self, "model", model)
-        object.__setattr__(self, "veto", veto)
+        self._set(document=document, model=model, veto=veto)
         try:
             failure = next((probe for probe in _PROBES if self._wrong(probe) is None), None)
         except _Unresolved as error:

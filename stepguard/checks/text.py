@@ -20,7 +20,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from stepguard.checks.built import BuiltCheck
 from stepguard.core.arguments import check_count, check_flag, check_names, check_text
@@ -127,8 +127,7 @@ class Pattern(_TextCheck):
                 "narrower, or give veto=True, with which it can only object",
                 option="pattern",
             )
-        object.__setattr__(self, "pattern", pattern)
-        object.__setattr__(self, "veto", veto)
+        self._set(pattern=pattern, veto=veto)
 
     @property
     def strongest(self) -> Strength:
@@ -154,6 +153,7 @@ class OneOf(_TextCheck):
         ConfigError: no options, or one is no text, is empty, or stands twice.
     """
 
+    _strongest: ClassVar[Strength] = "constrained"
     options: tuple[str, ...]
     ignore_case: bool
 
@@ -163,14 +163,9 @@ class OneOf(_TextCheck):
         for each in options:
             check_text(each, "options", what="a text that is not empty", filled=True, most=MAX_TEXT, name="an option")
         check_flag(ignore_case, "ignore_case")
-        object.__setattr__(self, "options", options)
-        object.__setattr__(self, "ignore_case", ignore_case)
+        self._set(options=options, ignore_case=ignore_case)
         if len({self._plain(each) for each in options}) < len(options):
             raise ConfigError("an option is listed twice", option="options")
-
-    @property
-    def strongest(self) -> Strength:
-        return "constrained"
 
     def _plain(self, text: str) -> str:
         plain = unicodedata.normalize("NFC", typewritten(text).strip())
@@ -196,6 +191,7 @@ class Forbidden(_TextCheck):
         ConfigError: nothing is forbidden, a word holds no letter or digit, or a pattern is none.
     """
 
+    _strongest: ClassVar[Strength] = "unverified"
     words: tuple[str, ...]
     patterns: tuple[str, ...]
 
@@ -211,12 +207,7 @@ class Forbidden(_TextCheck):
             # A pattern that matches nothing at all matches everywhere, so every text would fail.
             if compile_pattern(each)(""):
                 raise ConfigError(f"the pattern {each!r:.60} matches every text", option="patterns")
-        object.__setattr__(self, "words", words)
-        object.__setattr__(self, "patterns", held)
-
-    @property
-    def strongest(self) -> Strength:
-        return "unverified"
+        self._set(words=words, patterns=held)
 
     def _text(self, text: str) -> Verdict:
         for word in self.words:
@@ -244,6 +235,7 @@ class Length(_TextCheck):
         ConfigError: the bounds are no whole numbers, negative, or leave no length.
     """
 
+    _strongest: ClassVar[Strength] = "unverified"
     least: int
     most: int | None
 
@@ -252,12 +244,7 @@ class Length(_TextCheck):
         check_count(most, "most", least=0, optional=True)
         if most is not None and most < max(least, 1):
             raise ConfigError(f"no text has {least} to {most} characters", option="most")
-        object.__setattr__(self, "least", least)
-        object.__setattr__(self, "most", most)
-
-    @property
-    def strongest(self) -> Strength:
-        return "unverified"
+        self._set(least=least, most=most)
 
     def _text(self, text: str) -> Verdict:
         length = len(text.strip())

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option, unit_claimed
 from stepguard.core.arguments import check_flag, check_one_of, check_text
@@ -151,13 +151,14 @@ class Quantity(_Measure):
                 raise ConfigError(f"a quantity is such as '5 km': {error}", option="expected") from None
             if found.unit is None:
                 raise ConfigError(f"{expected!r} has no unit: write '5 km', or give unit='km'", option="expected")
-        put = object.__setattr__
-        put(self, "expected", found)
-        put(self, "unit", None if unit is None else _unit(unit, declared))
-        put(self, "units", declared)
-        put(self, "converts", convert)
-        put(self, "bare", bare)
-        put(self, "within", None if within is None else _tolerance(within))
+        self._set(
+            expected=found,
+            unit=None if unit is None else _unit(unit, declared),
+            units=declared,
+            converts=convert,
+            bare=bare,
+            within=None if within is None else _tolerance(within),
+        )
 
     def __repr__(self) -> str:
         tree = self.expected
@@ -225,6 +226,7 @@ class Measured(_Measure):
         MissingExtraError: pint is not installed.
     """
 
+    _strongest: ClassVar[Strength] = "constrained"
     unit: Unit
     least: Exact | None
     most: Exact | None
@@ -246,20 +248,17 @@ class Measured(_Measure):
         check_flag(convert, "convert")
         check_one_of(bare, get_args(UnitlessRule), "bare")
         declared = read_declared(units)
-        put = object.__setattr__
-        put(self, "units", declared)
-        put(self, "unit", _unit(unit, declared))
+        self._set(units=declared, unit=_unit(unit, declared))
         bounds: dict[str, Exact] = {}
         for option, given in (("least", least), ("most", most)):
             if given is not None:
                 bounds[option], percent = read_number_option(given, option)
                 if percent:
                     raise ConfigError(f"{option} is a number of {show_unit(self.unit)}", option=option)
-            put(self, option, bounds.get(option))
+            self._set(**{option: bounds.get(option)})
         if len(bounds) == 2 and bounds["least"] > bounds["most"]:
             raise ConfigError("no quantity lies between these bounds", option="most")
-        put(self, "converts", convert)
-        put(self, "bare", bare)
+        self._set(converts=convert, bare=bare)
 
     def __repr__(self) -> str:
         bounds = "".join(
@@ -268,10 +267,6 @@ class Measured(_Measure):
             if bound is not None
         )
         return f"Measured({show_unit(self.unit)!r}{bounds}{', convert=True' if self.converts else ''})"
-
-    @property
-    def strongest(self) -> Strength:
-        return "constrained"
 
     def _judge(self, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         value = self._value(values[step.id], self.unit, claim)

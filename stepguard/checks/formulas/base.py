@@ -177,19 +177,19 @@ class SymbolicCheck(BuiltCheck):
             check_names(names := getattr(self, option), option)
             for name in names:
                 check_symbol(name, option)
-            object.__setattr__(self, option, tuple(names))
+            self._set(**{option: tuple(names)})
         given = self.assume.items() if isinstance(self.assume, Mapping) else self.assume
         pairs = tuple(sorted((name, kind) for name, kind in given))
         for name, kind in pairs:
             check_symbol(name, "assume")
             check_one_of(kind, ASSUMPTIONS, "assume", name=f"the assumption on {name}")
-        object.__setattr__(self, "assume", pairs)
+        self._set(assume=pairs)
         seconds = float(self.seconds) if isinstance(self.seconds, Decimal) else self.seconds
-        object.__setattr__(self, "seconds", seconds)
+        self._set(seconds=seconds)
         check_seconds(seconds, "seconds", positive=True, most=_MAX_SECONDS)
         bare = [text.strip() for text in texts if is_variable(text, self.symbols)]
         reads = dict.fromkeys([*self.reads, *(name for name in bare if name not in set(bound))])
-        object.__setattr__(self, "reads", tuple(reads))
+        self._set(reads=tuple(reads))
 
     def _check_variable(self, variable: str, *trees: Formula) -> None:
         """Check that a variable stands in formulas, unless they are made of variables that the step reads."""

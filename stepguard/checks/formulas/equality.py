@@ -272,7 +272,7 @@ class Substituted(SymbolicCheck):
             raise ConfigError("there is nothing to substitute: give values such as {'x': '3'}", option="values")
         for name, _ in pairs:
             check_symbol(name, "values")
-        object.__setattr__(self, "values", pairs)
+        self._set(values=pairs)
         self._check_options(self.formula, bound=(name for name, _ in pairs))
         check_one_of(self.form, FORMS, "form", optional=True)
         tree = read_text(self.formula, "formula", self._declared())

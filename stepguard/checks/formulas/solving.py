@@ -193,7 +193,7 @@ class SolvesSystem(SymbolicCheck):
         check_flag(self.all, "all")
         for option in ("equations", "variables"):
             check_names(given := getattr(self, option), option, what="a list of texts")
-            object.__setattr__(self, option, tuple(given))
+            self._set(**{option: tuple(given)})
         if not self.equations:
             raise ConfigError("a system has at least one equation", option="equations")
         if not 0 < len(self.variables) <= _MAX_UNKNOWNS or len(set(self.variables)) != len(self.variables):
