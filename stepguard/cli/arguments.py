@@ -30,20 +30,19 @@ def add_guard(
         seconds: whether one of them is ``--max-seconds``, of a run.
         stop_early: whether one of them is ``--stop-early``.
     """
+    add = group.add_argument
     note, usual = ("", Budget()) if limits is None else (" (default: %(default)s)", limits)
-    group.add_argument("--segment", metavar="N", type=int, help="how many steps one call asks at most")
-    group.add_argument("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
-    group.add_argument(
+    add("--segment", metavar="N", type=int, help="how many steps one call asks at most")
+    add("--retries", metavar="N", type=int, help="ask a step again so often, instead of the ladder")
+    add(
         "--fallback",
         metavar="NAME",
         action="append",
         help="another model, with its provider before a slash, for where the first does not answer, declines, or gives "
         "a step up; repeat for further ones, in their order",
     )
-    group.add_argument(
-        "--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{note}"
-    )
-    group.add_argument(
+    add("--max-calls", metavar="N", type=int, default=usual.calls, help=f"stop a run after this many model calls{note}")
+    add(
         "--max-tokens",
         metavar="N",
         type=int,
@@ -51,11 +50,9 @@ def add_guard(
         help=f"stop a run once this many tokens are spent{note}",
     )
     if seconds:
-        group.add_argument(
-            "--max-seconds", metavar="S", type=float, default=usual.seconds, help=f"stop a run after this time{note}"
-        )
+        add("--max-seconds", metavar="S", type=float, default=usual.seconds, help=f"stop a run after this time{note}")
     if stop_early:
-        group.add_argument("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
+        add("--stop-early", action="store_true", help="stop a streamed reply at its first wrong step")
 
 
 def add_ledger(group: argparse._ActionsContainer, words: str) -> None:

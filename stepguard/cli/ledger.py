@@ -54,47 +54,44 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard answer``."""
+    add = parser.add_argument
     _add_ledger(parser)
-    parser.add_argument("run", metavar="RUN", help="the run_id")
-    parser.add_argument("step", metavar="STEP", help="the step, as `stepguard runs` names it")
-    parser.add_argument(
-        "value", metavar="VALUE", nargs="?", help="the answer: yes or no to an approval, JSON for a list or record"
-    )
-    parser.add_argument(
-        "--repeat", action="store_true", help="instead of a value: let the call of a tool be made again"
-    )
+    add("run", metavar="RUN", help="the run_id")
+    add("step", metavar="STEP", help="the step, as `stepguard runs` names it")
+    add("value", metavar="VALUE", nargs="?", help="the answer: yes or no to an approval, JSON for a list or record")
+    add("--repeat", action="store_true", help="instead of a value: let the call of a tool be made again")
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard verify``."""
+    add = parser.add_argument
     _add_ledger(parser)
-    parser.add_argument("--head", metavar="HEAD", help="the head that was printed earlier and kept elsewhere")
-    parser.add_argument(
+    add("--head", metavar="HEAD", help="the head that was printed earlier and kept elsewhere")
+    add(
         "--procedure",
         metavar="FILE",
         action="append",
         default=[],
         help="a procedure that the ledger does not hold as text; may be repeated",
     )
-    parser.add_argument(
+    add(
         "--policy",
         metavar="FILE",
         action="append",
         default=[],
         help="the policy of conversations, which are judged again then; may be repeated",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add("--json", action="store_true", help="print one JSON document")
 
 
 def add_erase(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard erase``."""
+    add = parser.add_argument
     _add_ledger(parser)
-    parser.add_argument("runs", metavar="RUN", nargs="*", help="the run_ids")
-    parser.add_argument(
-        "--older-than", metavar="DAYS", type=float, help="every run that was not written to for so long"
-    )
+    add("runs", metavar="RUN", nargs="*", help="the run_ids")
+    add("--older-than", metavar="DAYS", type=float, help="every run that was not written to for so long")
     _add_person(parser, "every run, and conversation of a gate, that holds something about a person")
-    parser.add_argument(
+    add(
         "--replies",
         metavar="FILE",
         action="append",
@@ -102,7 +99,7 @@ def add_erase(parser: argparse.ArgumentParser) -> None:
         help="with --person: a file of recorded replies, or the RESULTS.resume of a batch, from which theirs are taken "
         "as well; may be repeated",
     )
-    parser.add_argument("--dry-run", action="store_true", help="only say what would be erased")
+    add("--dry-run", action="store_true", help="only say what would be erased")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -23,30 +23,25 @@ _BUDGET: Final = Budget(calls=10, tokens=50_000, seconds=60.0)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--policy", metavar="FILE", required=True, help="the policy: YAML or JSON by its suffix, otherwise text"
-    )
-    parser.add_argument(
-        "server", metavar="COMMAND", nargs=argparse.REMAINDER, help="the server, behind --: -- python server.py"
-    )
-    parser.add_argument("--url", metavar="URL", help="a server over streamable HTTP in place of COMMAND (extra: mcp)")
-    parser.add_argument(
-        "--token", metavar="NAME", help="the environment variable whose value goes to --url as a bearer token"
-    )
+    add = parser.add_argument
+    add("--policy", metavar="FILE", required=True, help="the policy: YAML or JSON by its suffix, otherwise text")
+    add("server", metavar="COMMAND", nargs=argparse.REMAINDER, help="the server, behind --: -- python server.py")
+    add("--url", metavar="URL", help="a server over streamable HTTP in place of COMMAND (extra: mcp)")
+    add("--token", metavar="NAME", help="the environment variable whose value goes to --url as a bearer token")
     add_facts(parser)
-    parser.add_argument(
+    add(
         "--refusals", metavar="N", type=int, default=3, help="refusals in a row until a person takes over (%(default)s)"
     )
-    parser.add_argument(
+    add(
         "--ask",
         metavar="NAME",
         action="append",
         default=[],
         help="a role or a fact of the policy for which the person at the client answers (elicitation)",
     )
-    parser.add_argument("--ledger", metavar="FILE", help="keep the conversation, and go on with it; with --run-id")
-    parser.add_argument("--run-id", metavar="NAME", help="which conversation of the ledger this is")
-    parser.add_argument("--observe", action="store_true", help="log what would be refused, and pass every call on")
+    add("--ledger", metavar="FILE", help="keep the conversation, and go on with it; with --run-id")
+    add("--run-id", metavar="NAME", help="which conversation of the ledger this is")
+    add("--observe", action="store_true", help="log what would be refused, and pass every call on")
     model = parser.add_argument_group(
         "the model", "It judges the facts that the policy declares as judged; without it they are asked of a person."
     )

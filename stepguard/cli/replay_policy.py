@@ -27,31 +27,30 @@ _LONGEST: Final = 160
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard replay-policy``."""
-    parser.add_argument("file", metavar="POLICY", help="the policy: YAML or JSON by its suffix, otherwise text")
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="POLICY", help="the policy: YAML or JSON by its suffix, otherwise text")
+    add(
         "conversations",
         metavar="CONVERSATIONS",
         help="JSON lines: each an object with `messages`, or a list of messages, as OpenAI's chats have them; or spans "
         "of OpenTelemetry, with their content, as an SDK or a collector exports them; - for stdin",
     )
-    parser.add_argument(
-        "--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00; spans say it"
-    )
+    add("--now", metavar="MOMENT", help="when the calls were made, such as 2026-01-31T14:30:00; spans say it")
     add_facts(parser)
-    parser.add_argument(
+    add(
         "--confirmed",
         metavar="ROLE",
         action="append",
         default=[],
         help="take it that they had said yes to every call; otherwise such calls would have waited",
     )
-    parser.add_argument(
+    add(
         "--failure",
         metavar="TEXT",
         default="Error",
         help="a result that begins so says that nothing was done (default: %(default)s)",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON document")
+    add("--json", action="store_true", help="print one JSON document")
 
 
 def main(options: argparse.Namespace) -> int:

@@ -33,31 +33,28 @@ _LAST_SECONDS: Final = 5.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of the command."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "--upstream",
         metavar="URL",
         required=True,
         help="the endpoint behind it, up to and without /chat/completions, such as https://api.openai.com/v1",
     )
-    parser.add_argument(
-        "--procedures", metavar="DIR", help="a folder with a procedure in each file: NAME.yaml is asked as NAME@MODEL"
-    )
-    parser.add_argument("--host", metavar="HOST", default="127.0.0.1", help="where to listen (default: %(default)s)")
-    parser.add_argument("--port", metavar="N", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
-    parser.add_argument(
+    add("--procedures", metavar="DIR", help="a folder with a procedure in each file: NAME.yaml is asked as NAME@MODEL")
+    add("--host", metavar="HOST", default="127.0.0.1", help="where to listen (default: %(default)s)")
+    add("--port", metavar="N", type=int, default=8000, help="0 takes a free one (default: %(default)s)")
+    add(
         "--trust-procedures",
         metavar="ROLE,...",
         help="roles whose messages may be a procedure, such as system,developer (default: none)",
     )
-    parser.add_argument(
-        "--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)"
-    )
+    add("--trust-inputs", metavar="ROLE,...", help="roles whose messages may give inputs, such as user (default: none)")
     add_ledger(
         parser, "keep the runs of requests with a header Idempotency-Key there: the same key goes on with its run"
     )
-    parser.add_argument("--guarded-only", action="store_true", help="refuse chats that would be passed on")
+    add("--guarded-only", action="store_true", help="refuse chats that would be passed on")
     add_at_least(parser)
-    parser.add_argument(
+    add(
         "--tell-reasons",
         action="store_true",
         help="errors also tell why a step was not accepted, which may name the right value: not for agents",
@@ -69,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--mode", choices=["json_schema", "tools", "json"], help="how the upstream binds a reply to its form"
     )
     guard.add_argument("--no-strict", action="store_true", help="for an upstream that does not know the word strict")
-    parser.add_argument(
+    add(
         "--pass",
         dest="passed",
         metavar="ROUTE",
@@ -77,22 +74,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="pass this on as well, such as 'GET /files/{id}'; repeat for more. What is not on the list is not found",
     )
-    parser.add_argument(
+    add(
         "--trusted-proxy",
         metavar="ADDRESS",
         action="append",
         default=[],
         help="a proxy in front of this server, whose word is taken for whom it speaks for; repeat for more",
     )
-    parser.add_argument(
+    add(
         "--metrics-port",
         metavar="N",
         type=int,
         help="serve /metrics at a port of its own, without a key (default: at the port of the API, with its key)",
     )
-    parser.add_argument(
-        "--metrics-host", metavar="HOST", default="127.0.0.1", help="where to listen for it (default: %(default)s)"
-    )
+    add("--metrics-host", metavar="HOST", default="127.0.0.1", help="where to listen for it (default: %(default)s)")
     limits = parser.add_argument_group("limits")
     add_limits(limits)
     limits.add_argument("--max-body", metavar="BYTES", type=int, help="the largest request (default: 16 MiB)")

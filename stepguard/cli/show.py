@@ -36,24 +36,21 @@ _STYLES: Final = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard show``."""
-    parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON; with --ledger the run_id")
-    parser.add_argument("--ledger", metavar="LEDGER", help="draw a run of this ledger, such as runs.db")
-    parser.add_argument(
-        "--procedure", metavar="FILE", help="the procedure of that run, where the ledger does not hold it as text"
-    )
-    parser.add_argument(
+    add = parser.add_argument
+    add("file", metavar="FILE", help="the procedure, as text, YAML or JSON; with --ledger the run_id")
+    add("--ledger", metavar="LEDGER", help="draw a run of this ledger, such as runs.db")
+    add("--procedure", metavar="FILE", help="the procedure of that run, where the ledger does not hold it as text")
+    add(
         "--run", metavar="RESULT", help="a run of it to draw on it: what `stepguard run --json` printed, or - for stdin"
     )
-    parser.add_argument(
+    add(
         "--calls",
         action="store_true",
         help="behind it every model call of that run, with its prompt and its reply where the ledger keeps them",
     )
-    parser.add_argument("--html", metavar="OUT", help="write one self-contained page instead of printing text")
-    parser.add_argument("--width", metavar="N", type=int, help="characters of a line (default: those of the terminal)")
-    parser.add_argument(
-        "--ascii", action="store_true", help="draw with ASCII alone (default where no more can be shown)"
-    )
+    add("--html", metavar="OUT", help="write one self-contained page instead of printing text")
+    add("--width", metavar="N", type=int, help="characters of a line (default: those of the terminal)")
+    add("--ascii", action="store_true", help="draw with ASCII alone (default where no more can be shown)")
 
 
 def main(options: argparse.Namespace) -> int:

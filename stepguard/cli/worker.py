@@ -31,11 +31,12 @@ __all__ = ["add_arguments", "add_cancel", "add_enqueue", "main"]
 
 def add_enqueue(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``stepguard enqueue``."""
+    add = parser.add_argument
     _add_ledger(parser)
-    parser.add_argument("file", metavar="FILE", help="the procedure")
-    parser.add_argument("--run-id", metavar="ID", required=True, help="the name of the run in the ledger")
-    parser.add_argument("--queue", metavar="NAME", default="stepguard", help="its queue (default: %(default)s)")
-    parser.add_argument("--priority", metavar="N", type=int, default=100, help="1 comes first (default: %(default)s)")
+    add("file", metavar="FILE", help="the procedure")
+    add("--run-id", metavar="ID", required=True, help="the name of the run in the ledger")
+    add("--queue", metavar="NAME", default="stepguard", help="its queue (default: %(default)s)")
+    add("--priority", metavar="N", type=int, default=100, help="1 comes first (default: %(default)s)")
     add_inputs(parser)
 
 

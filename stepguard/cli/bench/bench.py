@@ -29,82 +29,79 @@ _WIDE = 132
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard bench``."""
+    add = parser.add_argument
     from stepguard.cli.arguments import add_limits
 
-    parser.add_argument(
-        "--model", help="the model to measure: provider/model, or as --base-url names it (default: simulated)"
-    )
-    parser.add_argument("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
-    parser.add_argument("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
-    parser.add_argument(
-        "--replay", type=Path, metavar="FILE", help="answer from the replies of an earlier run, without a model"
-    )
-    parser.add_argument(
+    add("--model", help="the model to measure: provider/model, or as --base-url names it (default: simulated)")
+    add("--base-url", help="an OpenAI-compatible endpoint, such as http://127.0.0.1:8080/v1")
+    add("--gguf", type=Path, help="a local GGUF file (needs the extra 'local')")
+    add("--replay", type=Path, metavar="FILE", help="answer from the replies of an earlier run, without a model")
+    add(
         "--profile",
         metavar="NAME",
         help="how the simulated model slips: as qwen2.5-coder-1.5b was recorded to (the default), or study: the "
         "averages of a published study",
     )
-    parser.add_argument("--task", help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)")
-    parser.add_argument(
+    add("--task", help="task family, with knobs as in arithmetic(look_back=7) (default: arithmetic)")
+    add(
         "--data",
         type=Path,
         metavar="DIR",
         help="the folder with the items of a published benchmark, which --task names (planbench, bbh, procbench, "
         "receipts)",
     )
-    parser.add_argument("--lengths", help=f"numbers of steps (default: {LENGTHS})")
-    parser.add_argument(
+    add("--lengths", help=f"numbers of steps (default: {LENGTHS})")
+    add(
         "-n",
         help=f"programs for each length, one number or one a length (default: {COUNT}); with --cases the first so "
         "many of them (default: all), with --data so many, drawn by --seed (default: all)",
     )
-    parser.add_argument("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
-    parser.add_argument(
+    add("--procedure", metavar="FILE", help="measure on a procedure of your own, with --cases")
+    add(
         "--cases",
         type=Path,
         metavar="FILE",
         help='its cases as JSON lines, {"inputs": {...}, "expected": ...} each, or as .json or .csv',
     )
-    parser.add_argument("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
-    parser.add_argument("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
-    parser.add_argument(
+    add("--arms", default="cot,chunk,guard", help="what to compare (default: cot,chunk,guard)")
+    add("--segment", type=int, default=10, help="steps a call in chunk and guard (default: 10)")
+    add(
         "--prompts",
         choices=("full", "brief"),
         default="brief",
         help="how chunk and guard ask sums and products of whole numbers: brief, or in full (default: brief)",
     )
-    parser.add_argument("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
-    parser.add_argument(
+    add("--retries", type=int, help="so many plain retries a step in guard, in place of its ladder")
+    add(
         "--learned",
         type=Path,
         metavar="FILE",
         help="a profile that 'stepguard run --learned' wrote: guard begins with it, and what it foretells is printed",
     )
-    parser.add_argument("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
-    parser.add_argument(
+    add("--timeout", type=float, default=1800.0, help="seconds for one request (default: 1800)")
+    add(
         "--seed",
         type=int,
         default=0,
         help="seed of the first program, or with --cases of the simulated model (default: 0)",
     )
     add_limits(parser)
-    parser.add_argument("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
-    parser.add_argument(
+    add("--concurrency", type=int, help="programs at the same time (default: 8, with --gguf 1)")
+    add(
         "--out",
         type=Path,
         help="folder for results.json, report.html, accuracy.svg, outcomes.jsonl and replies.sqlite (default: "
         "stepguard-bench, which must be new or hold a simulated run; with --json or --replay nothing is written by "
         "default)",
     )
-    parser.add_argument("--resume", action="store_true", help="go on with what is in --out")
-    parser.add_argument("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
-    parser.add_argument(
+    add("--resume", action="store_true", help="go on with what is in --out")
+    add("--price", metavar="IN,OUT", help="what a million input and a million output tokens cost")
+    add(
         "--max-cost",
         metavar="AMOUNT",
         help="stop before this much money is spent, now and without what an earlier run paid; needs --price",
     )
-    parser.add_argument("--json", action="store_true", help="print results.json instead of a table")
+    add("--json", action="store_true", help="print results.json instead of a table")
 
 
 def main(args: argparse.Namespace) -> int:
