@@ -2,7 +2,8 @@
 
     python benchmarks/early_stop.py benchmarks/results/qwen2.5-coder-1.5b-arithmetic-95 --arm guard
 
-Each recorded run is made again with ``Guard(stop_early=True)``. A reply is cut where the guard would have stopped its
+Each recorded run is made again with ``Guard(stop_early=True)``, or, with ``--by-itself``, as a guard does without being
+told at a server of one's own: from the first refused step on. A reply is cut where the guard would have stopped its
 stream, letter by letter; its output tokens are counted by the share of its letters that is left. The guard is told the
 whole of them, so that it chooses the recorded segments. Runs that need a reply that was not recorded are left out: a
 reply that had been cut off at its cap is stopped before it. What a provider bills for a stream that is broken off, and
@@ -44,6 +45,7 @@ class Streamed:
 
     name = "recorded"
     can_stop = True
+    stopping = "slips"
 
     def complete(self, request: Request) -> Completion:
         """The reply, as much of it as is waited for."""
@@ -68,6 +70,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("recording", type=Path, help="a folder of stepguard bench, with replies.jsonl")
     parser.add_argument("--arm", choices=["guard", ADAPTIVE], default="guard")
+    parser.add_argument("--by-itself", action="store_true", help="stop replies once a step was refused")
     args = parser.parse_args()
     first, *lines = (args.recording / "outcomes.jsonl").read_text(encoding="utf-8").splitlines()
     meta = json.loads(first)["configuration"]
@@ -82,7 +85,8 @@ def main() -> None:
             if each["length"] != length:
                 continue
             task, model = Arithmetic().make(each["seed"], length), Streamed(recorded)
-            guard = Guard(model, segment=segment, prompts=prompts, stop_early=True, seed=each["seed"])
+            stop = None if args.by_itself else True
+            guard = Guard(model, segment=segment, prompts=prompts, stop_early=stop, seed=each["seed"])
             result = guard.run(task.procedure, task.inputs)
             if isinstance(result.error, ReplyMissing):
                 left_out += 1

@@ -27,6 +27,7 @@ __all__ = [
     "Message",
     "ReplyFormat",
     "Request",
+    "Stopping",
     "SyncBackend",
     "ToolCall",
     "about_to_send",
@@ -51,6 +52,11 @@ RESPONSE_NAME: Final = "Steps"
 """The name of every response model: providers that answer by a tool call call the tool so."""
 
 Role = Literal["system", "user", "assistant"]
+
+Stopping = Literal["always", "slips", "never"]
+"""Whether a guard stops replies at wrong steps by itself, the `stopping` of a backend: ``always`` where that costs
+nothing and every token is counted; ``slips`` where it pays once a model is known to slip; ``never`` where nobody knows
+that it saves anything, and where a backend says nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,6 +228,12 @@ def session_of(backend: object) -> AbstractAsyncContextManager[Any]:
     """A session of a backend, which keeps its clients open; one of nothing where it has none."""
     session = getattr(backend, "session", None)
     return nullcontext() if session is None else session()
+
+
+def stopping_of(backend: object) -> Stopping:
+    """Whether a guard stops replies of a backend by itself."""
+    stopping: Stopping = getattr(backend, "stopping", "never")
+    return stopping
 
 
 def endpoint_of(backend: Backend) -> str:

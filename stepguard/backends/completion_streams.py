@@ -7,6 +7,7 @@ What comes of a stream is a body as the endpoint would have sent it in one piece
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -20,6 +21,9 @@ from stepguard.errors import BackendError
 
 OPTIONS: Final[Mapping[str, object]] = {"stream": True, "stream_options": {"include_usage": True}}
 """The parameters of a request whose reply is streamed, with the count of its tokens at the end."""
+
+RATES: Final = ((1, 4), (1, 4))
+"""Tokens and how many characters they are, of prompts and of replies, where an endpoint has not counted any yet."""
 
 _COUNTS: Final = ("prompt_tokens", "completion_tokens")
 _STAYS: Final = CUT | FILTERED | FAILED
@@ -36,10 +40,12 @@ class CompletionStream:
     Attributes:
         begun: whether the answer had begun to come: what goes wrong then lies with the connection or the server.
         given_up: to be set when nobody waits for the reply any more.
+        rates: the tokens and the characters of the last prompt and of its reply that were counted.
     """
 
     def __init__(self, request: Request) -> None:
         self.given_up = False
+        self.rates = RATES
         self.begun = False
         self._request = request
         self._stop = request.stop
@@ -254,9 +260,12 @@ class CompletionStream:
         return error
 
     def _estimate(self) -> Mapping[str, Any]:
-        """The tokens of a reply that ended before the server told them; no piece is less than a token."""
-        usage = self._request.estimate(self._length)
-        return dict(zip(_COUNTS, (usage.input_tokens, max(usage.output_tokens, self._pieces)), strict=True))
+        """The tokens of a reply that ended before the server told them, rather too many; no piece is less than one."""
+        asked = sum(len(message.content) for message in self._request.messages)
+        usage, ((tokens, characters), (written, size)) = self._request.estimate(self._length), self.rates
+        came = min(-(-self._length * written // size), self._request.max_tokens or sys.maxsize)
+        counts = max(usage.input_tokens, -(-asked * tokens // characters)), max(usage.output_tokens, self._pieces, came)
+        return dict(zip(_COUNTS, counts, strict=True))
 
 
 def body_of_text(text: str) -> object:

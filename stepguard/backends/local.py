@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
-from stepguard.backends.base import Completion, Request, about_to_send
+from stepguard.backends.base import Completion, Request, Stopping, about_to_send
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream
 from stepguard.core.arguments import check_count
@@ -46,8 +46,8 @@ class LocalBackend:
 
     can_stop: Final = True
     """Whether replies can be stopped early."""
-    counts_stopped: Final = True
-    """Whether the tokens of a stopped reply are known, and stopping one costs nothing: then it is the default."""
+    stopping: Final[Stopping] = "always"
+    """They are streamed in any case, and their tokens are counted one by one."""
 
     def __init__(self, path: str | Path, *, threads: int | None = None, context: int = 8192, parallel: int = 1) -> None:
         check_count(threads, "threads", optional=True)

@@ -10,15 +10,21 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any, Final
+from urllib.parse import urlsplit
 
-from stepguard.backends.base import FORBIDDEN, Completion, Request, about_to_send
-from stepguard.backends.completion_streams import CompletionStream
+from stepguard.backends.base import FORBIDDEN, Completion, Request, Stopping, about_to_send
+from stepguard.backends.completion_streams import RATES, CompletionStream
 from stepguard.backends.limiter import SHARED_LIMITERS, EndpointLimiter
 from stepguard.backends.sdk_calls import SdkCall
 from stepguard.core.arguments import check_instance, check_text
+from stepguard.core.completions import STOPPED_EARLY
 from stepguard.core.deadlines import Overrun, StandingThreads, awithin, within
 from stepguard.errors import ConfigError
+
+_OWN_NAMES: Final = (".local", ".localhost", ".internal", ".lan", ".home.arpa")
+"""How names of machines end that nobody outside of a network can reach."""
 
 
 def check_common(model: object, api_key: object, limiter: object) -> None:
@@ -68,6 +74,7 @@ class SdkBackend:
         self._account: Final = account
         self._limiter = limiter
         self._answer_in_reasoning = self._warm = False
+        self._rates = RATES
         self._threads: Final = StandingThreads()
         self._lock: Final = threading.Lock()
         self._own: Any = None
@@ -84,6 +91,19 @@ class SdkBackend:
     def can_stop(self) -> bool:
         """Whether replies can be stopped early: they are streamed then."""
         return False
+
+    @property
+    def stopping(self) -> Stopping:
+        """See `stepguard.backends.base.Stopping`.
+
+        A server of one's own stops working where a connection is closed. Of others nobody knows when they notice, and
+        what they bill for it.
+        """
+        try:
+            own = _is_own(self._account()[0])
+        except ConfigError:  # the first request says what is missing
+            own = False
+        return "slips" if own and self.can_stop else "never"
 
     @abstractmethod
     def _sender(self, client: Any, request: Request) -> tuple[Any, Callable[..., Any]]:
@@ -132,7 +152,7 @@ class SdkBackend:
         return replace(request, timeout=seconds, stop=request.stop if self.can_stop else None)
 
     def _complete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request), self._secrets())
+        call = self._call(request)
 
         def answer() -> object:
             call.client, create = self._sender(self._sync_client() if self._given is None else self._given, request)
@@ -144,7 +164,20 @@ class SdkBackend:
             except Overrun:
                 call.give_up()
                 raise
-        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+        return self._counted(call.completion(answer_in_reasoning=self._answer_in_reasoning), request)
+
+    def _call(self, request: Request) -> SdkCall:
+        stream = self._stream(request)
+        stream.rates = self._rates
+        return SdkCall(self._label, request, stream, self._secrets())
+
+    def _counted(self, completion: Completion, request: Request) -> Completion:
+        """A completion, of whose counts it is remembered how many characters make a token here."""
+        asked = sum(len(message.content) for message in request.messages)
+        if completion.finish_reason != STOPPED_EARLY and completion.text and asked:
+            usage = completion.usage
+            self._rates = (usage.input_tokens, asked), (usage.output_tokens, len(completion.text))
+        return completion
 
     async def acomplete(self, request: Request) -> Completion:
         """Answer one request without blocking the event loop; see `complete`.
@@ -162,13 +195,13 @@ class SdkBackend:
         return completion
 
     async def _acomplete(self, request: Request) -> Completion:
-        call = SdkCall(self._label, request, self._stream(request), self._secrets())
+        call = self._call(request)
         with call:
             async with asyncio.timeout(_a_little_less(request.timeout)):
                 client = await self._async_client()
                 (call.client, create), arguments = await self._prepared(client, request)
                 call.raw = await call.aread(await create(**arguments))
-        return call.completion(answer_in_reasoning=self._answer_in_reasoning)
+        return self._counted(call.completion(answer_in_reasoning=self._answer_in_reasoning), request)
 
     async def _prepared(self, client: Any, request: Request) -> tuple[tuple[Any, Callable[..., Any]], dict[str, Any]]:
         """What sends, and the parameters of the call. Both import what is heavy, the first time."""
@@ -238,6 +271,18 @@ class _Lent:
     client: Any = None
     users: int = 0
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+def _is_own(address: str) -> bool:
+    """Whether an address is on this machine or in a private network."""
+    try:
+        host = urlsplit(address).hostname or ""
+    except ValueError:  # the first request says what is wrong with it
+        return False
+    try:
+        return ip_address(host).is_private
+    except ValueError:
+        return bool(host) and ("." not in host or host.endswith(_OWN_NAMES))
 
 
 def _a_little_less(seconds: float | None) -> float | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from stepguard.backends.base import Backend, endpoint_of, session_of
+from stepguard.backends.base import Backend, Stopping, endpoint_of, session_of, stopping_of
 
 
 class WrappedBackend:
@@ -39,9 +39,9 @@ class WrappedBackend:
         return bool(getattr(self._backend, "can_stop", False))
 
     @property
-    def counts_stopped(self) -> bool:
-        """Whether the model counts the tokens of a reply that it stops."""
-        return bool(getattr(self._backend, "counts_stopped", False))
+    def stopping(self) -> Stopping:
+        """Whether a guard stops replies of the model by itself."""
+        return stopping_of(self._backend)
 
     def session(self) -> AbstractAsyncContextManager[Any]:
         """A session of the model, where it has one."""

@@ -255,6 +255,12 @@ class Learner:
         names = self._rungs.setdefault(kind, {})
         names[rung] = names.get(rung, Tries()) + tries
 
+    @property
+    def refused_share(self) -> float:
+        """Of the steps that were asked as they stand, here and before, the share that was not accepted."""
+        tries = sum(self._kinds.values(), Tries() if self._known is None else self._known.asked)
+        return 1 - tries.well / tries.made if tries.made else 0.0
+
     def profile(self) -> Profile:
         """All that was seen."""
         return Profile(kinds=self._kinds, rungs=self._rungs, first=self._first, again=self._again, hard=self._hard)

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Final
 
-from stepguard.backends.base import Request
+from stepguard.backends.base import Backend, Request, Stopping, stopping_of
 from stepguard.core.usage import Usage
 from stepguard.engine.flights import Flight
+from stepguard.engine.learning import Learning
 from stepguard.engine.prompts import Prompter, Wording
 from stepguard.engine.schedule import Segment
 from stepguard.engine.shown_values import documents_in
@@ -34,7 +35,10 @@ class Asker:
 
     Args:
         wording: how prompts are worded.
-        stop_early: whether replies about several steps may be stopped at the first wrong one.
+        learning: what the run has shown of the model.
+        stop_early: whether replies about several steps may be stopped at the first wrong one. None: as who is asked
+            does by itself.
+        stopping: what the guard's own model does by itself.
     """
 
     def __init__(
@@ -43,10 +47,15 @@ class Asker:
         reply_format: ReplyFormat,
         chance: random.Random,
         *,
+        learning: Learning,
         wording: Wording = "brief",
-        stop_early: bool = False,
+        stop_early: bool | None = False,
+        stopping: Stopping = "never",
     ) -> None:
+        self._learning = learning
         self._stop_early = stop_early
+        self._stopping: Stopping = stopping
+        self._whole = False  # whether streams have failed that nobody had asked for
         self._prompter = Prompter(procedure, reply_format, wording=wording)
         self._reply_format = reply_format
         self._random = chance
@@ -104,18 +113,37 @@ class Asker:
         )
         return Flight(segment, rung, request, stand_in, part_values, drafting=rung.draft)
 
-    def stop(self, flight: Flight, *, independent: bool) -> Callable[[str], bool] | None:
+    def stop(self, flight: Flight, backend: Backend | None, *, independent: bool) -> Callable[[str], bool] | None:
         """A fresh callback that stops the reply at a wrong step, or a draft that loops; None where nothing is to.
 
-        `independent`: whether claims behind a wrong one are judged that do not rest on it.
+        Args:
+            backend: who is asked; None for the guard's own model.
+            independent: whether claims behind a wrong one are judged that do not rest on it.
         """
         request = flight.request
-        if self._stop_early and flight.drafting:
+        if request is None or not self._stops(backend):
+            return None
+        if flight.drafting:
             return is_looping
         # Nothing comes behind the only step, and the steps of a stand-in are judged as a whole.
-        if not self._stop_early or request is None or len(request.steps) < 2 or flight.stand_in is not None:
+        if len(request.steps) < 2 or flight.stand_in is not None:
             return None
         return WrongStepWatch(request.steps, request.values, self._reply_format, independent=independent)
+
+    def _stops(self, backend: Backend | None) -> bool:
+        if self._stop_early is not None:
+            return self._stop_early
+        by_itself = self._by_itself(backend)
+        return by_itself == "always" or (by_itself == "slips" and not self._whole and self._learning.slips)
+
+    def _by_itself(self, backend: Backend | None) -> Stopping:
+        return self._stopping if backend is None else stopping_of(backend)
+
+    def ask_whole(self, backend: Backend | None) -> bool:
+        """A stream has failed. Where nobody had asked for it, all replies are from now on asked whole; whether so."""
+        chosen = self._stop_early is None and self._by_itself(backend) == "slips"
+        self._whole = self._whole or chosen
+        return chosen
 
     def after_draft(self, flight: Flight, text: str) -> Flight:
         """The flight whose draft has come, now with the request that turns the draft into a reply."""

@@ -17,7 +17,7 @@ to wait for: from `Committing`, or earlier where nothing was accepted.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from stepguard.backends.base import Backend, Completion, Request
 from stepguard.core.usage import Usage
@@ -153,16 +153,18 @@ class Asking:
         sent: how often this request was sent, this time included.
         sent_at: when it was handed out; before that of no meaning.
         backend: who is asked; None for the guard's own model.
+        watched: whether the reply may be stopped.
     """
 
     flight: Flight
     sent: int = 0
     sent_at: float = 0.0
     backend: Backend | None = None
+    watched: bool = False
 
     def handed_out(self, now: float) -> Asking:
         """The same once the request is sent."""
-        return Asking(self.flight, self.sent + 1, now, self.backend)
+        return replace(self, sent=self.sent + 1, sent_at=now)
 
 
 @dataclass(frozen=True, slots=True)

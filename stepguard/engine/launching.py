@@ -294,12 +294,12 @@ class Launcher:
             self._ending.end("exhausted", flight.first, reason)
             return
         independent = self._repairs.vote is None and self._schedule.separable(flight.segment.steps)
-        stop = self._asker.stop(flight, independent=independent)
-        request = flight.request if stop is None else replace(flight.request, stop=stop)
         backend = self._fallbacks.current if flight.rung.backend is None else flight.rung.backend
+        stop = self._asker.stop(flight, backend, independent=independent)
+        request = flight.request if stop is None else replace(flight.request, stop=stop)
         action = Ask(self._outbox.new_id(), request, backend, flight.segment.occurrences)
         set_aside(self._spending, action, flight)
-        self._outbox.put(action, Asking(flight, asking.sent, asking.sent_at, backend))
+        self._outbox.put(action, Asking(flight, asking.sent, asking.sent_at, backend, watched=stop is not None))
 
     def ask_fallback(self, asking: Asking, now: float) -> bool:
         """Ask the next fallback the same, after the one that was asked did not answer; False where there is none."""

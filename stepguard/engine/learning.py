@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from stepguard.core.profile import Learner, Profile
 from stepguard.core.verdicts import Deviation, DeviationKind
@@ -13,6 +14,9 @@ from stepguard.language.values import Value
 from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import StepRecord
+
+_PAYS: Final = 0.01
+"""From 1 step in 100 on, what is not written behind refused steps takes a model longer than a stream takes us."""
 
 
 class Learning:
@@ -36,6 +40,11 @@ class Learning:
     def size(self, remaining: int) -> int:
         """The most steps of the next segment, with `remaining` steps left."""
         return self._length.size(remaining)
+
+    @property
+    def slips(self) -> bool:
+        """Whether so many steps are refused that it pays to stop replies there."""
+        return self._learner.refused_share >= _PAYS
 
     def useless(self, kind: str, deviation: Deviation) -> frozenset[str]:
         """The names of the rungs that seldom cured steps of a kind of what is wrong now."""

@@ -102,7 +102,9 @@ class Engine:
             settings.reply_format,
             chance,
             wording=settings.prompts,
-            stop_early=settings.stop_early and not observe,
+            learning=learning,
+            stop_early=False if observe else settings.stop_early,
+            stopping=settings.stopping,
         )
         # The way of a flight, from its start to its end.
         self._landing = landing = Landing(schedule, repairs, spending, history, learning, asker, ending)
@@ -139,7 +141,9 @@ class Engine:
             words=(*procedure.words, *(procedure.names if procedure.look_back is None else ())),
             answer=procedure.answer,
         )
-        self._retrier = Retrier(settings.retry, chance, schedule, spending, history, outbox, launcher, landing, ending)
+        self._retrier = Retrier(
+            settings.retry, chance, schedule, spending, history, outbox, asker, launcher, landing, ending
+        )
         launcher.fill(now)
 
     @property

@@ -23,7 +23,7 @@ from stepguard.engine.launching import Launcher, set_aside
 from stepguard.engine.learning import Learning
 from stepguard.engine.outbox import Outbox
 from stepguard.engine.schedule import Schedule
-from stepguard.errors import BackendError, BackendTimeout
+from stepguard.errors import BackendError, BackendTimeout, RateLimited
 from stepguard.replies.formats import ReplyFormat
 from stepguard.replies.reading import read_draft, read_reply
 from stepguard.results import Status
@@ -159,6 +159,7 @@ class Retrier:
         spending: Spending,
         history: History,
         outbox: Outbox,
+        asker: Asker,
         launcher: Launcher,
         landing: Landing,
         ending: RunEnding,
@@ -169,6 +170,7 @@ class Retrier:
         self._spending = spending
         self._history = history
         self._outbox = outbox
+        self._asker = asker
         self._launcher = launcher
         self._landing = landing
         self._ending = ending
@@ -181,6 +183,11 @@ class Retrier:
         self._spending.settle(id, usage)
         self._spending.blame(flight.first.index, usage, seconds)
         self._history.book_failure(asking, error_text(error), usage=usage, seconds=seconds)
+        streamed = asking.watched and not isinstance(error, RateLimited) and self._asker.ask_whole(asking.backend)
+        if streamed and isinstance(error, BackendError) and not error.retryable and self._ending.stop is None:
+            # A server that takes no such request, or cannot end a stream, may well answer in one piece.
+            self._launcher.ask(Asking(flight), now)
+            return
         wait = self._retry.wait(asking.sent, error, self._chance)
         # A call that was given up with the end of a budget, or a moment before, left no time for another one.
         least = seconds / _SHORT if isinstance(error, BackendTimeout) else 0.0

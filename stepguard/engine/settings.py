@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from stepguard.backends.base import Backend
+from stepguard.backends.base import Backend, Stopping
 from stepguard.backends.retry import RetryPolicy
 from stepguard.core.profile import Profile
 from stepguard.engine.budget import Budget
@@ -30,7 +30,8 @@ class Settings:
     prompts: Wording
     parallel: int
     check_timeout: float | None
-    stop_early: bool
+    stop_early: bool | None
+    stopping: Stopping
     observe: bool
     history: int | None
     seed: int

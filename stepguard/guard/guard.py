@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, Unpack
 
-from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, session_of
+from stepguard.backends.base import ASKING_RUN, Backend, SyncBackend, session_of, stopping_of
 from stepguard.backends.making import as_backend
 from stepguard.core.profile import Profile
 from stepguard.core.run_names import run_name
@@ -67,10 +67,7 @@ class Guard:
         if self._options.stop_early and not getattr(self._backend, "can_stop", False):
             kind = type(self._backend).__name__
             raise ConfigError(f"this {kind} cannot stop a reply: leave stop_early out", option="stop_early")
-        settings = self._options.settings()
-        if self._options.stop_early is None:
-            settings = replace(settings, stop_early=bool(getattr(self._backend, "counts_stopped", False)))
-        self._settings: Final = settings
+        self._settings: Final = replace(self._options.settings(), stopping=stopping_of(self._backend))
         self._ledger: Final = self._options.open_ledger()
         self._writers: Final = None if self._ledger is None else _writers()
 

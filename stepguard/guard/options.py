@@ -110,9 +110,10 @@ class GuardOptions:
             that has left bounds checks in any case.
         stop_early: have a streamed reply stopped at its first wrong step, which saves what the model would write behind
             it; no such reply is stopped for a check of yours. None: where the backend streams in any case and counts as
-            it goes (`LocalBackend`). Others that can (`OpenAIBackend`, `InstructorBackend` for Anthropic and chat
-            completions, and recordings of them) do where that is true; the tokens of a stopped reply are estimated then
-            where the server does not count as it goes.
+            it goes (`LocalBackend`), and at an address on this machine or in a private network from 1 refused step in
+            100 on, where whole replies are asked for once a stream has failed. Others that can (`OpenAIBackend`,
+            `InstructorBackend` for Anthropic and chat completions, and recordings of them) do where that is true. The
+            tokens of a stopped reply are estimated where the server does not count as it goes.
         observe: check and record, but take every claim that can be read as it stands. The result is never called
             verified. For measuring what a model does without the guard.
         history: how many of the last steps and attempts a result keeps; None keeps all.
@@ -228,7 +229,8 @@ class GuardOptions:
             prompts=self.prompts,
             parallel=self.parallel,
             check_timeout=self.check_timeout,
-            stop_early=bool(self.stop_early),
+            stop_early=self.stop_early,
+            stopping="never",
             observe=self.observe,
             history=self.history,
             profile=self.profile,

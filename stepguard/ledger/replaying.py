@@ -131,6 +131,7 @@ def _settings(parallel: int, history: int | None) -> Settings:
         parallel=parallel,
         check_timeout=60.0,
         stop_early=False,
+        stopping="never",
         observe=False,
         history=history,
         seed=0,

@@ -65,7 +65,7 @@ def test_a_run_in_tools_mode(chat_server: ChatServer) -> None:
 def test_bad_reply_changes_no_mode(chat_server: ChatServer, mode: Any) -> None:
     """After a reply that cannot be read the same model is asked in the same form; only the sampling differs."""
     chat_server.play([Reply(completion_body("nope")), Reply(completion_body(GOOD))])
-    result = Guard(backend_at(chat_server, mode=mode)).run(PROCEDURE, INPUTS)
+    result = Guard(backend_at(chat_server, mode=mode), stop_early=False).run(PROCEDURE, INPUTS)
     assert [attempt.outcome for attempt in result.attempts] == ["rejected", "accepted"]
     first, second = ({**each.body, "temperature": None, "seed": None} for each in chat_server.requests)
     assert first == second

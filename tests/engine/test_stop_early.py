@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import ChatServer, Received, Reply
+from conftest import ChatServer, Reply
 from harness import without_time
 from hypothesis import given
 from hypothesis import strategies as st
 from openai_harness import PROCEDURE, REQUEST, Ask, backend_at
+from stopping_harness import answering, chunk, events, stopping
 from tables import all_rows
 
 from stepguard import Guard, Procedure, Result, RetryPolicy, Step
-from stepguard.backends import Completion, Request
+from stepguard.backends import Completion
 from stepguard.backends.recorded import RecordedBackend
 from stepguard.cli import main
 from stepguard.core.completions import STOPPED_EARLY
@@ -33,61 +34,6 @@ from stepguard.testing import ScriptedBackend
 LONG = Procedure.parse("inputs: x\na = x + 1\nb = a * 2\nc = b - 3\nd = c + a")
 RIGHT = {"a": "4 + 1 = 5", "b": "5 * 2 = 10", "c": "10 - 3 = 7", "d": "7 + 5 = 12"}
 WRONG = {**RIGHT, "b": "5 * 2 = 11"}
-
-
-def stopping(request: Request = REQUEST) -> Request:
-    """The request, as the engine makes it where its reply may be stopped."""
-    return replace(request, stop=WrongStepWatch(request.steps, request.values, EquationFormat()))
-
-
-def chunk(content: str | None = None, *, finish: str | None = None, **delta: object) -> dict[str, Any]:
-    said = {**({} if content is None else {"content": content}), **delta}
-    choice = {"index": 0, "delta": said, "finish_reason": finish}
-    return {
-        "id": "c1",
-        "object": "chat.completion.chunk",
-        "created": 1,
-        "model": "served",
-        "choices": [choice],
-        "usage": None,
-    }
-
-
-USAGE = {
-    "id": "c1",
-    "object": "chat.completion.chunk",
-    "created": 1,
-    "model": "served",
-    "choices": [],
-    "usage": {"prompt_tokens": 70, "completion_tokens": 30, "total_tokens": 100},
-}
-
-
-def events(text: str, *, size: int = 4, finish: str | None = "stop", tool: bool = False) -> list[object]:
-    """The chunks of a reply, as servers send them."""
-    pieces = [text[at : at + size] for at in range(0, len(text), size)]
-    if tool:
-        first = {"index": 0, "id": "t", "type": "function", "function": {"name": "Response", "arguments": ""}}
-        made = [chunk(None, role="assistant", tool_calls=[first])]
-        made += [chunk(tool_calls=[{"index": 0, "function": {"arguments": piece}}]) for piece in pieces]
-    else:
-        made = [chunk("", role="assistant"), *(chunk(piece) for piece in pieces)]
-    ending: list[object] = [chunk(finish=finish), USAGE, "[DONE]"] if finish else []
-    return [*made, *ending]
-
-
-def answering(text: Callable[[Sequence[str]], dict[str, str]], **options: Any) -> Callable[[Received], Reply]:
-    """Streams the entries of the steps that are asked."""
-
-    def script(received: Received) -> Reply:
-        asked = received.body["response_format"]["json_schema"]["schema"]["required"]
-        body = json.dumps(text(asked))
-        if received.body.get("stream"):
-            return Reply(events=events(body), **options)
-        choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": body}}
-        return Reply({"choices": [choice], "usage": USAGE["usage"]})
-
-    return script
 
 
 def first_wrong(asked: Sequence[str]) -> dict[str, str]:

@@ -228,6 +228,7 @@ class _Capped:
         self.name: Final = backend.name
         self.is_async: Final = backend.is_async
         self.can_stop: Final = backend.can_stop
+        self.stopping: Final = backend.stopping
 
     def complete(self, request: Request) -> Completion:
         """Answer one request."""
