@@ -14,7 +14,7 @@ from conftest import ChatServer, Reply
 from openai_harness import GOOD, INPUTS, PROCEDURE, REQUEST, Ask, failure
 from vendor_harness import KEY, PLAYED, Played, give_aws_credentials, needs, parameters_of
 
-from stepguard import Guard
+from stepguard import Guard, RetryPolicy, Usage
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
 pytestmark = [
@@ -90,6 +90,7 @@ def test_replies_that_are_no_answer(
     result = Guard(vendor.backend(chat_server)).run(PROCEDURE, INPUTS)
     assert result.attempts[0].deviations[0].kind == kind
     assert result.status == ("abstained" if kind == "refused" else "verified")
+    assert result.usage == sum([vendor.counts] * len(chat_server.requests), Usage())  # whatever came of a reply
 
 
 def test_refused_requests(chat_server: ChatServer, ask: Ask, vendor: Played) -> None:
@@ -142,6 +143,16 @@ def test_broken_bodies(chat_server: ChatServer, ask: Ask, vendor: Played) -> Non
         error = failure(ask, backend)
         assert error.retryable, error
     assert len(chat_server.requests) == 2
+
+
+def test_a_run_goes_on_behind_broken_bodies(chat_server: ChatServer, vendor: Played) -> None:
+    """What was cut off on its way, or is no reply of the vendor's, is asked for again, and is held against no step."""
+    whole = vendor.body(GOOD, vendor.ends[0])
+    html = Reply("<html>", headers={"Content-Type": "application/json"})
+    chat_server.play([Reply(whole, cut=40), html, vendor.reply(GOOD)])
+    result = Guard(vendor.backend(chat_server), retry=RetryPolicy(first_wait=0.0)).run(PROCEDURE, INPUTS)
+    assert [each.outcome for each in result.attempts] == ["error", "error", "accepted"]
+    assert (result.status, result.usage.calls, len(chat_server.requests)) == ("verified", 3, 3)
 
 
 def test_time_is_up(chat_server: ChatServer, ask: Ask, vendor: Played) -> None:

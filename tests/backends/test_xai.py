@@ -23,20 +23,21 @@ xai: Any = pytest.importorskip("xai_sdk", reason="xai_sdk is not installed")
 
 class Played:
     """Answers every request from a list, the last one again and again: a text, or one and the name of the reason for
-    its end, or a status of gRPC."""
+    its end, or how many bytes of a right reply arrive, or a status of gRPC."""
 
     def __init__(self) -> None:
         self.requests: list[Any] = []
         self.script: list[Any] = [GOOD]
         self.port = 0
 
-    def answer(self, request: Any, context: Any) -> Any:
+    def answer(self, request: Any, context: Any) -> bytes:
+        """The bytes of a reply."""
         chat, usage = import_module("xai_sdk.proto").chat_pb2, import_module("xai_sdk.proto").usage_pb2
         self.requests.append(request)
         given = self.script[min(len(self.requests), len(self.script)) - 1]
-        if not isinstance(given, str | tuple):
+        if not isinstance(given, str | tuple | int):
             context.abort(given, "slow down")
-        text, reason = (given, "REASON_STOP") if isinstance(given, str) else given
+        text, reason = given if isinstance(given, tuple) else (GOOD if isinstance(given, int) else given, "REASON_STOP")
         reply = chat.GetChatCompletionResponse(id="x", model="served-model")
         ends = import_module("xai_sdk.proto").sample_pb2.FinishReason
         output = reply.outputs.add(index=0, finish_reason=ends.Value(reason))
@@ -44,17 +45,20 @@ class Played:
         output.message.reasoning_content = "add, then multiply"
         counts = {"prompt_tokens": 40, "completion_tokens": 16, "reasoning_tokens": 9, "total_tokens": 65}
         reply.usage.CopyFrom(usage.SamplingUsage(**counts, cached_prompt_text_tokens=30))
-        return reply
+        whole: bytes = reply.SerializeToString()
+        return whole[:given] if isinstance(given, int) else whole
 
 
 @pytest.fixture
 def played() -> Iterator[Played]:
     """A running server."""
-    grpc, services = import_module("grpc"), import_module("xai_sdk.proto").chat_pb2_grpc
+    grpc, chat = import_module("grpc"), import_module("xai_sdk.proto").chat_pb2
     made = Played()
-    servicer = type("Chat", (services.ChatServicer,), {"GetCompletion": lambda _, *asked: made.answer(*asked)})
+    handler = grpc.unary_unary_rpc_method_handler(
+        made.answer, request_deserializer=chat.GetCompletionsRequest.FromString
+    )
     server = grpc.server(futures.ThreadPoolExecutor(2))
-    services.add_ChatServicer_to_server(servicer(), server)
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler("xai_api.Chat", {"GetCompletion": handler}),))
     made.port = server.add_insecure_port("localhost:0")
     server.start()
     yield made
@@ -114,6 +118,7 @@ def test_replies_that_are_no_answer(played: Played, given: Any, kind: str) -> No
     client.close()
     assert result.attempts[0].deviations[0].kind == kind
     assert result.status == "verified"
+    assert result.usage == sum([Usage(1, 40, 25, 30, 9)] * len(played.requests), Usage())  # whatever came of a reply
 
 
 def test_a_reply_that_the_server_breaks_off_is_none(played: Played) -> None:
@@ -125,6 +130,30 @@ def test_a_reply_that_the_server_breaks_off_is_none(played: Played) -> None:
     client.close()
     assert (result.status, [attempt.outcome for attempt in result.attempts]) == ("verified", ["error", "accepted"])
     assert not result.attempts[0].deviations
+
+
+def test_a_run_goes_on_behind_failures(played: Played) -> None:
+    """A limit, a reply that is cut off and one that is none are asked for again, and held against no step."""
+    played.script = [import_module("grpc").StatusCode.RESOURCE_EXHAUSTED, 60, 1, GOOD]
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    backend = InstructorBackend("grok-x", client=import_module("instructor").from_xai(client))
+    result = Guard(backend, retry=RetryPolicy(retries=3, first_wait=0.0)).run(PROCEDURE, INPUTS)
+    client.close()
+    assert [attempt.outcome for attempt in result.attempts] == ["error", "error", "error", "accepted"]
+    assert (result.status, result.usage.calls, len(played.requests)) == ("verified", 4, 4)
+
+
+def test_a_refusal_ends_the_run_or_asks_a_fallback(played: Played) -> None:
+    """What xAI's rules forbid it refuses by a status, in no reply: it is not asked again, and another model may be."""
+    played.script = [import_module("grpc").StatusCode.PERMISSION_DENIED]
+    client = xai.Client(api_key="k", api_host=f"localhost:{played.port}")
+    backend = InstructorBackend("grok-x", client=import_module("instructor").from_xai(client))
+    alone = Guard(backend).run(PROCEDURE, INPUTS)
+    helped = Guard(backend, fallback=lambda messages: GOOD).run(PROCEDURE, INPUTS)
+    client.close()
+    assert (alone.status, helped.status, len(played.requests)) == ("failed", "verified", 2)
+    assert "slow down" in str(alone.problem)
+    assert alone.usage == Usage(calls=1)  # a refused request is not charged for
 
 
 def test_failures(played: Played) -> None:
