@@ -26,7 +26,9 @@ from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
 
 _SEPARATOR: Final = re.compile(
-    r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
+    r"(?<![<>=!:~/\u2260])=(?![=>~/])|\u2248|->|\u2192"
+    r"|,? ?\b(?:which )?round(?:ed|s)(?: up| down)? to (?=\$?[0-9][0-9.,]*(?! ?\w))"
+    r"|,? ?\b(?:which|that) (?:is|equals|gives|comes to|makes)\b"
     r"|\b(?:is equal to|is|equals|giv(?:es|ing)(?: us| me| you)?|becomes|makes|comes to|evaluates to|we get|gets?)\b",
     re.IGNORECASE,
 )

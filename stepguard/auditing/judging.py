@@ -11,6 +11,7 @@ from typing import Final
 from stepguard.auditing.answers import Stated, find_answers, find_corrections, without_answers
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
+from stepguard.auditing.footnotes import without_footnotes
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
@@ -45,7 +46,8 @@ class Auditor:
         self.findings: list[Finding] = []
         self.unread: set[str] = set()
         self.text = text
-        self.read = without_struck(self._written(text))  # what is struck out is no claim
+        written = without_struck(self._written(text))  # what is struck out is no claim
+        self.read = without_footnotes(written, self.names.understanding)
         self.body = plain(with_cells(self.read, self.names))
         self.trace: Trace | None = read_trace(self.read, self.names)
         if self.trace is not None:

@@ -43,7 +43,31 @@ _BOX: Final = str.maketrans(
     | dict.fromkeys("\u2502\u2503\u2506\u2507\u250a\u250b\u2551", "|")
 )
 """Lines and corners that boxes are drawn with."""
+_INLINE: Final = re.compile(r"</?(?:b|i|u|em|strong|code|span)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 _COLUMN_RULE: Final = re.compile(r"[ \t]*(?:=+|-+)(?: +(?:=+|-+))+[ \t]*")
+_LED: Final = re.compile(
+    r"^(?P<label>[ \t>*_+-]{0,12}[A-Za-z][^\n|=:]{0,60}?)(?P<gap> {2,20}| ?\.{3,80} ?)"
+    r"(?=[-+$\u20ac\u00a3(]{0,3}[0-9][0-9.,]*(?<![.,])%?\)?[ \t]*$)",
+    re.MULTILINE,
+)
+"""A label, and blanks or dots up to a number that ends the line."""
+_ABOVE: Final = re.compile(
+    r"^(?P<front>[ \t>#*_+-]{0,12}(?:(?:[0-9]{1,3}[.)]|step [0-9]{1,3}[:.)]) )?"
+    r"(?:(?:compute|calculate|find|work out) )?[*_ ]{0,4})"
+    r"(?P<name>[A-Za-z_]\w{0,63})(?P<end>[*_ ]{0,4}:?[*_ ]{0,4})\n(?P<gap>(?:[ \t]*\n)?[ \t]*(?:[-*+\u2022] +)?)"
+    r"(?=(?P<line>[^\n]{1,200})(?:\n[ \t>#*_+-]*(?P<next>[^\n]{0,200})|\Z))",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""The name of a step on a line of its own, above its value or its equation."""
+_VALUE_LINE: Final = re.compile(
+    r"[-+$(]{0,3}[0-9][0-9.,]*(?<![.,])%?\)?[ \t.*]*|[-+*/\u00d7\u00f7^()0-9.,$ %=\w]*=[-+*/^()0-9.,$ %=]*"
+)
+_REVERSED: Final = re.compile(
+    r"^(?P<front>[ \t>*+-]{0,12})(?P<sides>\(?-?[0-9(][-+*/()0-9.,$ %=]*?)(?P<sign> ?(?:=|->|\u2192|=>) ?)"
+    r"(?P<name>[A-Za-z_]\w{0,63})(?P<end>[ \t.;]*)$",
+    re.MULTILINE,
+)
+"""The value or the equation of a step in front of its name: ``6 * 7 = 42 = t1``."""
 _SPELLED: Final = re.compile(
     r"(?<![\w-])[A-Za-z]{2,20}(?:[ -][A-Za-z]{2,20}){1,3}(?=['\"*$]{0,2} {0,9}(?::|=|(?:is|equals)\b))"
 )
@@ -60,6 +84,21 @@ def as_claims(body: str, names: Names) -> str:
         if names.find(found["name"]) not in names.steps:
             return found[0]
         return f" {found['name']}={found['inside']}".ljust(len(found[0]))
+
+    def above(found: re.Match[str]) -> str:
+        line = found["line"]
+        own = names.find(found["name"]) in names.steps and _VALUE_LINE.fullmatch(line.rstrip()) is not None
+        named = any(names.find(word) in names.steps for word in re.findall(r"([A-Za-z_]\w*) ?=", line))
+        if not own or named or _VALUE_LINE.fullmatch((found["next"] or "").rstrip()):
+            return found[0]
+        name = f"{found['front']}{found['name']}"
+        end = found["end"] if ":" in found["end"] else " " * len(found["end"]) + ":"
+        return f"{name}{end}".ljust(len(found[0]))
+
+    def turned(found: re.Match[str]) -> str:
+        if names.find(found["name"]) not in names.steps:
+            return found[0]
+        return f"{found['front']}{found['name']}{'='.center(len(found['sign']))}{found['sides']}{found['end']}"
 
     def unnumbered(found: re.Match[str]) -> str:
         if names.find(found["name"]) not in names.steps:
@@ -83,6 +122,9 @@ def as_claims(body: str, names: Names) -> str:
         body = _TAG.sub(untagged, body)
     if "(" in body:
         body = _NAMED_NUMBER.sub(unnumbered, body)
+    if "\n" in body:
+        body = _ABOVE.sub(above, body)
+    body = _REVERSED.sub(turned, body)
     if any("_" in name for name in names.steps):
         body = _SPELLED.sub(lambda found: _joined(found[0], names), body)
     return body
@@ -116,8 +158,12 @@ def with_cells(text: str, names: Names) -> str:
         text = _AROUND_ROWS.sub(_around_rows, text)
     if "\\end{" in text:
         text = _with_bars(text)
+    if "</" in text:
+        text = _INLINE.sub(lambda tag: " " * len(tag[0]), text)
     if "== " in text or "-- " in text:
         text = _with_columns(text)
+    if "  " in text or "..." in text:
+        text = _LED.sub(lambda found: _led(found, names), text)
     for delimiter in "\t;,":
         if delimiter not in text:
             continue
@@ -138,6 +184,13 @@ def with_cells(text: str, names: Names) -> str:
             block, count = [number], fields
         text = "\n".join(lines)
     return text
+
+
+def _led(found: re.Match[str], names: Names) -> str:
+    """A bar in front of the blanks or dots behind the name of a step."""
+    if names.label(found["label"].strip(" \t>*_+-")) not in names.steps:
+        return found[0]
+    return f"{found['label']}|{' ' * (len(found['gap']) - 1)}"
 
 
 def _around_rows(found: re.Match[str]) -> str:

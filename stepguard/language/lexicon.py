@@ -24,7 +24,7 @@ _GRAMMAR: Final = _set(
     third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two
     three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
     nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll
-    them i'd we've we're we'll we'd let's it's that's here's there's what's
+    ii iii iv vi vii viii ix them i'd we've we're we'll we'd let's it's that's here's there's what's
     """
 )
 NOUNS: Final = _set(

@@ -200,3 +200,64 @@ def test_quantities_of_the_procedure_may_head_columns() -> None:
     procedure = Procedure.parse("inputs: units, price\nrevenue = units * price")
     text = "| | Units | Price | Total |\n|---|---|---|---|\n| revenue | 1250 | 40 | 50000 |"
     assert audit(procedure, {"units": 1250, "price": 40}, text).steps[0].verdict == "right"
+
+
+MARKS = ("[1]", "[^1]", "[^a]", "*", "\u00b9", "\u00b2", "\u2020")
+
+
+@examples(60)
+@given(st.sampled_from(MARKS), st.sampled_from(["x times y", "6 * 7", "the product of x and y"]), st.integers(-1, 1))
+def test_a_footnote_that_is_understood_changes_nothing(mark: str, note: str, off: int) -> None:
+    """A mark at a number, and what is said behind it below, is no part of the number where all of it is understood."""
+    text = f"t1 = {42 + off}{mark}\nt2 = {47 + off}\nt3 = {94 + 2 * off}\n\n{mark} {note}"
+    assert verdicts(text)[0] == ("wrong" if off else "right")
+
+
+@examples(60)
+@given(
+    st.sampled_from(MARKS),
+    st.sampled_from([
+        *("wrong, should be 43", "in thousands", "estimated", "Bob's value", "I am unsure of this one.", "Kidding!"),
+        *("not verified", "it may be 48", "taken from the book", "all amounts in thousands", "43"),
+    ]),
+    st.sampled_from(["t1 = 42{}\nt2 = 47", "| t1 | 42{} |\n| t2 | 47 |", "t2 = 47\nt1 is 42{}.", "t1 = 6 * 7 = 42 {}"]),
+)  # fmt: skip
+def test_a_footnote_may_take_a_number_back(mark: str, note: str, text: str) -> None:
+    """A number whose footnote is not understood, or has none, is not read."""
+    assert verdicts(f"{text.format(mark)}\n\n{mark} {note}")[0] != "right"
+    assert verdicts(text.format(mark))[0] != "right" or mark == "*"
+    answered = audit(PROCEDURE, INPUTS, f"t1 = 42\nt2 = 47\nt3 = 94\nAnswer: 94{mark}\n\n{mark} {note}")
+    assert not answered.answer_right
+
+
+@all_rows(
+    "text",
+    [
+        "t1\n42\nt2\n47\nt3\n94",
+        "- t1\n  - 6 * 7 = 42\n- t2\n  - 42 + 5 = 47\n- t3\n  - 47 * 2 = 94",
+        "**t1**\n6 * 7 = 42\n\n**t2**\n42 + 5 = 47\n\n**t3**\n47 * 2 = 94",
+        "1. Compute t1:\n   - x * y = 6 * 7 = 42\n2. Compute t2:\n   - 42 + 5 = 47\n3. Compute t3:\n   - 47 * 2 = 94",
+        "42 = t1\n47 = t2\n94 = t3",
+        "6 * 7 = 42 -> t1\n42 + 5 = 47 -> t2\n47 * 2 = 94 -> t3",
+        "t1    42\nt2    47\nt3    94",
+        "t1 ........ 42\nt2 ........ 47\nt3 ........ 94",
+        "<b>t1</b> = 42<br>\n<b>t2</b> = 47<br>\n<b>t3</b> = 94",
+        "i. t1 = 42\nii. t2 = 47\niii. t3 = 94",
+        "t1 = 42.4, rounded to 42\nt2 = 47\nt3 = 94",
+    ],
+)
+def test_a_name_may_stand_apart_from_its_value(text: str) -> None:
+    """A name above, in front of dots or blanks, or behind its value names it, and another value is not right."""
+    found = verdicts(text)
+    assert found[1:] == ["right"] * 2
+    assert (found[0] == "right") is ("rounded" not in text)
+    assert verdicts(text.replace("42", "43"))[0] == "wrong"
+
+
+@all_rows(
+    "text",
+    ["Rejected t1\n42", "t1\n42\n43", "## Bob's t1\n6 * 7 = 42", "42 = t1?", "expected t1    42", "-t1 ... 42 or 43"],
+)
+def test_a_name_apart_may_be_anothers(text: str) -> None:
+    """A name apart from its value is read with the words around it, and never where several values may be meant."""
+    assert verdicts(text)[0] != "right"

@@ -1,0 +1,43 @@
+"""Footnotes of a transcript: marks at numbers, and what a line below says that begins with the same mark."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from stepguard.documents.tables import read_caption
+from stepguard.language.following import unread_behind
+from stepguard.language.understanding import Understanding
+
+_MARK: Final = r"\[\^?\w{1,12}\]|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,2}|(?<!\*)\*{1,3}(?!\*)|[\u2020\u2021\u00a7]"
+_NOTE: Final = re.compile(rf"^[ \t]{{0,8}}(?P<mark>{_MARK}):?[ \t]+(?P<said>[^\n]+)$", re.MULTILINE)
+_AT_A_NUMBER: Final = re.compile(rf"(?<=[0-9%)])[ \t]?(?P<mark>{_MARK})(?=[\s|,;.]|\Z)")
+_DIGITS: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
+
+
+def without_footnotes(text: str, understanding: Understanding) -> str:
+    """The text, as long as it is, with blanks for the footnotes that are understood to change nothing, and their marks.
+
+    One that is not stays, so that the numbers it stands at are not read. A mark with several lines behind it is a
+    bullet or a number of the list, and none of a footnote.
+    """
+    marks: dict[str, list[re.Match[str]]] = {}
+    for mark in _AT_A_NUMBER.finditer(text):
+        marks.setdefault(mark["mark"], []).append(mark)
+    notes: dict[str, list[re.Match[str]]] = {}
+    for note in _NOTE.finditer(text) if marks else ():
+        notes.setdefault(note["mark"], []).append(note)
+    blanks: list[tuple[int, int]] = []
+    for written, found in notes.items():
+        places = marks.get(written, [])
+        if len(found) > 1 or not places or places[-1].start() > found[0].start():
+            continue
+        said = found[0]["said"]
+        lines = (text[text.rfind("\n", 0, place.start()) + 1 : place.start()] for place in places)
+        own = " ".join(number for line in lines for number in _DIGITS.findall(line))
+        if read_caption(said) is None and not unread_behind(understanding, f".\n{said}", own):
+            blanks += [found[0].span(), *(place.span() for place in places)]
+    characters = list(text) if blanks else []
+    for start, end in blanks:
+        characters[start:end] = " " * (end - start)
+    return "".join(characters) if blanks else text
