@@ -16,11 +16,13 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.sides import read_side
 from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
-from stepguard.language.digits import format_exact
+from stepguard.language.digits import VULGAR, format_exact, vulgar_fraction
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
 from stepguard.language.following import unread_behind
+from stepguard.language.remarks import without_rounding
 from stepguard.language.retraction import contrast_length, goes_back
+from stepguard.language.spelled_numbers import spelled_number
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step
@@ -74,6 +76,7 @@ _FRACTION: Final = re.compile(
     r"(?P<sign>-?) ?(?:\(\((?P<over>-?[0-9]{1,300})\)/(?P<under>[0-9]{1,300})\)"
     r"|(?P<open>\(?)(?P<plain>[0-9]{1,300})/(?P<below>[0-9]{1,300})(?P<close>\)?))"
 )
+_VULGAR: Final = re.compile(rf"(?P<whole>[0-9]{{1,9}})? ?(?P<part>[{VULGAR}])")
 _DIGITS_GO_ON: Final = re.compile(r"-?[0-9]+\.[0-9]+(?:\.{1,3}|\u2026)")
 _REMARK: Final = re.compile(
     r"(?<=[0-9%)]) {0,3}(?:[\u2713\u2714\u2705\u2611]\ufe0f? ?)?(?:\((?P<inside>[^()=\n]*(?:\([^()=\n]*\)[^()=\n]*)*"
@@ -130,6 +133,8 @@ def read_claim(body: str, begin: int, end: int, names: Names, step: Step | None,
     bounds.append((at, end))
     for number, (first, last) in enumerate(bounds):
         final = number == len(bounds) - 1
+        if final and step is not None:
+            last = first + len(without_rounding(body[first:last].rstrip(" .\n"), kind, step.expression))
         side = body[first:last].strip(" \n,;:*_\"'")
         side = side.removesuffix(".").rstrip()
         if not side and final and number:
@@ -225,9 +230,13 @@ def _is_number(side: str) -> bool:
 
 
 def _literal(side: str, kind: ValueType) -> str | None:
-    """A side that is one number in scientific notation, or a fraction; a division that comes out is working."""
+    """A side that is one number in scientific notation or in words, or a fraction; other divisions are working."""
     if _SCIENTIFIC.fullmatch(side):
         return side
+    if side[-1:].isalpha() and (spelled := spelled_number(side)) is not None:
+        return str(spelled)
+    if (vulgar := _VULGAR.fullmatch(side)) is not None and kind.kind == "number":
+        return str(int(vulgar["whole"] or 0) + vulgar_fraction(vulgar["part"]))
     match = _FRACTION.fullmatch(side) if kind.kind == "number" else None
     if match is None or (match["open"] is not None and len(match["open"]) != len(match["close"])):
         return None
@@ -305,7 +314,7 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
         behind = behind[unit.end() :] if suffix else behind
     if not behind.strip() and goes_on_below(body, stop + len(behind)):
         return None, stop
-    if not _left_alone(behind, marked_up=marked_up):
+    if not _left_alone(behind, marked_up=marked_up, primed=run[-1:] == ")"):
         return None, stop
     if kind.kind == "percent" and _POINTS.match(behind):
         return None, stop
@@ -324,10 +333,12 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
     return front + bare + suffix, stop
 
 
-def _left_alone(behind: str, *, marked_up: bool) -> bool:
+def _left_alone(behind: str, *, marked_up: bool, primed: bool) -> bool:
     """Whether nothing that is said behind a number goes on with it, names another one, or takes it back."""
     marks = _MARKS.match(behind)
     assert marks is not None
+    if marks[0][:1] == "'" and primed:
+        return False
     rest = behind[marks.end() :]
     if marks[0] and _WORD_CHARACTER.match(rest):
         return False  # 19_000, 19'000, 19*half

@@ -257,7 +257,10 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
     """The claims of a line that name their step."""
     anchors: list[tuple[re.Match[str], str, bool]] = []
     for anchor in _ANCHOR.finditer(body, begin, end):
-        if body[anchor.end("name")] == "'" != body[anchor.start() - 1 : anchor.start()]:
+        mark = body[anchor.end("name")]
+        if (mark == "'" != body[anchor.start() - 1 : anchor.start()]) or (
+            mark == "*" and "*" not in body[line_start : anchor.start()]
+        ):
             continue  # t1' is another one
         name = names.find(anchor["name"])
         first = not body[begin : anchor.start()].strip(" *_\"'`({[$")

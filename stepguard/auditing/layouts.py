@@ -43,7 +43,7 @@ _BOX: Final = str.maketrans(
     | dict.fromkeys("\u2502\u2503\u2506\u2507\u250a\u250b\u2551", "|")
 )
 """Lines and corners that boxes are drawn with."""
-_INLINE: Final = re.compile(r"</?(?:b|i|u|em|strong|code|span)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
+_INLINE: Final = re.compile(r"</?(?:b|i|u|em|strong|code|span|p|div|[ou]l|li)(?:\s[^<>]{0,200})?>", re.IGNORECASE)
 _COLUMN_RULE: Final = re.compile(r"[ \t]*(?:=+|-+)(?: +(?:=+|-+))+[ \t]*")
 _LED: Final = re.compile(
     r"^(?P<label>[ \t>*_+-]{0,12}[A-Za-z][^\n|=:]{0,60}?)(?P<gap> {2,20}| ?\.{3,80} ?)"
@@ -190,7 +190,8 @@ def _led(found: re.Match[str], names: Names) -> str:
     """A bar in front of the blanks or dots behind the name of a step."""
     if names.label(found["label"].strip(" \t>*_+-")) not in names.steps:
         return found[0]
-    return f"{found['label']}|{' ' * (len(found['gap']) - 1)}"
+    label = re.sub(r"\A[ \t]*\+ ", lambda plus: " " * len(plus[0]), found["label"])  # of a sum in columns
+    return f"{label}|{' ' * (len(found['gap']) - 1)}"
 
 
 def _around_rows(found: re.Match[str]) -> str:

@@ -67,6 +67,12 @@ def another_unit(head: Head | None, step: Step | None) -> bool:
     return bool(head.power or (head.currencies and foreign) or (head.percent and kind.kind != "percent"))
 
 
+def corrects(head: str, cell: str, entry: Entry) -> bool:
+    """Whether a cell beside a value gives another one as the right one."""
+    words = set(re.findall(r"[a-z]+", head.lower()))
+    return bool(words & RIGHTING) and _DATUM.fullmatch(cell) is not None and cell != entry.value
+
+
 class RowReader:
     """Reads the rows of tables, one after the other.
 
@@ -183,8 +189,7 @@ class RowReader:
                 continue
             if understanding.is_strange_cell(head, cell):
                 yield f"another cell of its row, {understanding.shown(cell)}, is not understood"
-            words = set(re.findall(r"[a-z]+", head.lower()))
-            if column not in own and words & RIGHTING and _DATUM.fullmatch(cell) and cell != entry.value:
+            if column not in own and corrects(head, cell, entry):
                 yield f"its row has {shorten(cell)!r} under {shorten(head)!r}"
             alike = _DIGITS.sub("", head.lower()) == _DIGITS.sub("", written) != written
             if column in own and cell and (alike or (_OF_A_TIME.match(head) and head)):

@@ -12,7 +12,7 @@ from stepguard.auditing.claims import disowned, read_claim, words_behind
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.occurrences import Round
-from stepguard.auditing.tables import VALUE_HEADS, another_unit, cell_spans, cell_texts, is_rule
+from stepguard.auditing.tables import VALUE_HEADS, another_unit, cell_spans, cell_texts, corrects, is_rule
 from stepguard.documents.tables import Head
 
 _COUNTED: Final = frozenset(("#", "no", "no.", "nr", "index", "row", "round", "iteration", "pass", "cycle"))
@@ -125,6 +125,8 @@ def _row(
         claim = disowned(claim, words_behind(claim, body[claim.end : last], names), names)
         if strange:
             claim = claim.without_value(f"another cell, {names.understanding.shown(strange)}, is not understood")
+        elif any(corrects(head, texts[column], claim) for column, head in heads.remarks.items()):
+            claim = claim.without_value("another cell of its row corrects it")
         elif another_unit(Head.read(heads.title), names.steps[name]):
             claim = claim.without_value(f"the first column is headed {heads.title!r}")
         elif heads.contested:

@@ -16,6 +16,7 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.language.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
 from stepguard.language.mentioned import Mentions, mentions_another
 from stepguard.language.retraction import doubted_before, find_retractions, without_zeros
+from stepguard.language.spelled_numbers import spelled_number
 from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
 from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
@@ -224,6 +225,8 @@ class _Following:
             return alarm or bool(SIGN.search(part)) or (foreign and _OPERATED.search(part) is None)
         if self._corrects(part):
             return True
+        if (spelled := spelled_number(part.strip(" .\"'*_"))) is not None:
+            return str(abs(spelled)) not in self._plain
         if not self._unread(part):
             return mentions_another(part, self._plain)
         if _QUALIFYING.match(part):

@@ -122,6 +122,7 @@ CHANGING: Final = _set(
 )
 NO_LABEL: Final = _set(
     "before input inputs will help hope problem task instruction request required requested wanted needed asked"
+    " loss deficit debit"
 )
 """What is none of the writer's own claims as a label by itself."""
 ASKING: Final = _set("is are was were does did do can must shall will has have had am")

@@ -9,14 +9,10 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.retraction import without_zeros
+from stepguard.language.spelled_numbers import SMALL, TENS
 
-_SMALL: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
-    *("eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 _WORDED: Final = lazy_pattern(
-    rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_SMALL[1:10])}))?|({'|'.join(_SMALL[2:])}))\b", re.IGNORECASE
+    rf"\b(?:({'|'.join(TENS)})(?:[- ]({'|'.join(SMALL[1:10])}))?|({'|'.join(SMALL[2:])}))\b", re.IGNORECASE
 )
 _DIGITS: Final = lazy_pattern(r"(?<![A-Za-z0-9_.])[0-9][0-9.,]*")
 _COUNTS: Final = lazy_pattern(
@@ -108,5 +104,5 @@ def in_digits(text: str) -> str:
 
 
 def _digits(tens: str | None, unit: str | None) -> str:
-    ten = 0 if tens is None else 10 * (_TENS.index(tens.lower()) + 2)
-    return str(ten + (0 if unit is None else _SMALL.index(unit.lower())))
+    ten = 0 if tens is None else 10 * (TENS.index(tens.lower()) + 2)
+    return str(ten + (0 if unit is None else SMALL.index(unit.lower())))

@@ -261,3 +261,52 @@ def test_a_name_may_stand_apart_from_its_value(text: str) -> None:
 def test_a_name_apart_may_be_anothers(text: str) -> None:
     """A name apart from its value is read with the words around it, and never where several values may be meant."""
     assert verdicts(text)[0] != "right"
+
+
+@all_rows(
+    "written, expected",
+    [
+        ("forty-two", "right"),
+        ("forty two", "right"),
+        ("forty-three", "wrong"),
+        ("42 (forty-two)", "right"),
+        ("42 (forty-three)", "not_judged"),
+        ("42 (one hundred and two)", "not_judged"),
+        ("forty-two thousand", "wrong"),
+        ("two and forty", "not_judged"),
+        ("forty-two or so", "not_judged"),
+        ("(42)'", "not_judged"),
+    ],
+)
+def test_numbers_may_be_spelled_out(written: str, expected: str) -> None:
+    """A number in words is that number, alone and beside one in digits."""
+    assert verdicts(f"t1 = {written}\nt2 = 47")[0] == expected
+
+
+@all_rows(
+    "text, expected",
+    [
+        ("t1* = 42", "not_judged"),
+        ("*t1* = 42", "right"),
+        ("  t1   42\n+ t2    47", "right"),
+        ("<ol>\n<li>t1 = 42</li>\n<li>t2 = 47</li>\n</ol>", "right"),
+        ("loss: t1 = 42", "not_judged"),
+    ],
+)
+def test_marks_at_a_name_may_make_it_another(text: str, expected: str) -> None:
+    """A star behind a name names another quantity, unless it closes markup; markup of lists and sums is none."""
+    assert verdicts(text)[0] in (expected, "missing" if expected == "not_judged" else expected)
+
+
+def test_a_column_of_corrections_counts_in_loops_too() -> None:
+    """Rounds of a table whose next column corrects them are not right."""
+    procedure = Procedure.parse("inputs: items: list of number\nfor each item in items:\n    paid = min(item, 60)")
+    text = "| item | paid | corrected |\n|---|---|---|\n| 1 | 30 | 31 |\n| 2 | 60 | 60 |"
+    assert audit(procedure, {"items": [30, 80]}, text).steps[0].verdict == "not_judged"
+
+
+def test_a_fraction_in_one_sign_and_rounding_in_words_are_read() -> None:
+    """A mixed number in one sign is its value, and words that say how a step rounds change nothing."""
+    procedure = Procedure.parse("inputs: x, y\nf = x / y\nh: decimal(2) = (f + 1) / 3")
+    for text in ("f = 2\u00bd\nh = 1.17 (rounded)", "f = 2.5\nh = 1.1666, rounded to 1.17"):
+        assert all(step.verdict == "right" for step in audit(procedure, {"x": 10, "y": 4}, text).steps)
