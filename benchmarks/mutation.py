@@ -59,7 +59,7 @@ TESTS = {
     "language/decimal_comma": ["decimal_comma"],
     "language/currencies": ["working_styles", "number_notations", "value_types"],
     "repair/ladder": ["ladder_decisions", *CLIMBED],
-    "repair/policy": ["ladder_decisions", *CLIMBED, "fallbacks", "date_splitting", "learning"],
+    "repair/policy": ["ladder_decisions", *CLIMBED, "fallbacks", "date_splitting", "learning", "resuming"],
     "repair/rungs": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
     "repair/rewriting": [*TAKEN_APART, "ladder_cost", "ladder_decisions", "date_splitting", "evidence", "guessing"],
     "repair/small_steps": TAKEN_APART,

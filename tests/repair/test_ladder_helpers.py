@@ -235,6 +235,13 @@ def test_votes_decide_where_no_check_does() -> None:
     assert [attempt.rung for attempt in result.attempts] == ["ask", "vote", "vote", "vote"]
 
 
+def test_a_vote_ends_as_soon_as_one_value_is_ahead() -> None:
+    """Two that agree, with nobody against them, are two ahead."""
+    with ScriptedBackend(*said("Lyon", "Lyon")) as model:
+        result = Guard(model, repair=Ladder([Vote(ahead=2)])).run(WORDS)
+    assert (result.answer, result.usage.calls) == ("Lyon", 2)
+
+
 def test_a_vote_without_a_winner_ends_in_abstention() -> None:
     """Where nobody gets ahead the step is given up after as many votes as the bound allows."""
     with ScriptedBackend(*said("a", "b", "a", "b")) as model:
