@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from stepguard.integrations.chat.response_shapes import response_body, response_events
+from stepguard.serve.chat_shape import read_messages, read_model
 from stepguard.serve.errors import HttpProblem
-from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import ChatRequest, Finished, Parameters, error_body, refuse, sse, unknown_parameters
 
 _REFUSED: Final = ("previous_response_id", "conversation", "background", "prompt", "include")

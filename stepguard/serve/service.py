@@ -23,15 +23,15 @@ from stepguard.integrations.chat.trust import Trust
 from stepguard.integrations.openai.calls import WrapSettings
 from stepguard.ledger import Ledger
 from stepguard.serve.admission import Charge, Gate, Memory
-from stepguard.serve.anthropic_shapes import Messages
 from stepguard.serve.bodies import RequestBody, check_messages, read_body
 from stepguard.serve.call import HttpCall
+from stepguard.serve.chat_shape import Chat, read_completion
 from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
 from stepguard.serve.guarded import OWN_FIELDS, GuardedRequests, split_model
 from stepguard.serve.kept import KeptRuns
 from stepguard.serve.limits import Limits
+from stepguard.serve.messages_shape import Messages
 from stepguard.serve.metrics import Metrics
-from stepguard.serve.openai_shapes import Chat, read_completion
 from stepguard.serve.paths import says_nothing
 from stepguard.serve.relay import composed, passed
 from stepguard.serve.shapes import AsciiJSON, Shape

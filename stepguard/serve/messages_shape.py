@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from stepguard.serve.chat_shape import read_messages, read_model
 from stepguard.serve.errors import HttpProblem
-from stepguard.serve.openai_shapes import read_messages, read_model
 from stepguard.serve.shapes import (
     ChatRequest,
     Finished,
