@@ -170,7 +170,8 @@ class TestCalls:
 
         async def cancel() -> None:
             task = asyncio.create_task(backend.acomplete(Request(HELLO)))
-            await asyncio.sleep(0.05)
+            while not double.sent:
+                await asyncio.sleep(0.01)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

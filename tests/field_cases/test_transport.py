@@ -94,7 +94,7 @@ def test_a_stream_that_breaks_was_paid_for(chat_server: ChatServer, driver: str,
     chat_server.play([Reply(events=pieces({"content": GOOD})), reply])
     warm = run(guard_at(chat_server, stop_early=True), driver)
     assert warm.usage == Usage(1, 500, 900)
-    retry = RetryPolicy(retries=0, timeout=0.4)
+    retry = RetryPolicy(retries=0, timeout=2.0)
     result = run(guard_at(chat_server, stop_early=True, retry=retry), driver)
     assert result.status == "failed"
     assert result.usage.input_tokens > 50
