@@ -15,8 +15,8 @@ constants              ``pi`` and ``e``
 =====================  ========================================================================================
 
 ``log`` and ``ln`` are the natural logarithm. Where two readings are usual, the text is refused: ``1/2x``, ``e^2x``,
-``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``, ``x^3\\frac{1}{4}``, ``3\\frac{5}{4}``. Infinities and
-``nan`` are no numbers, and no symbols unless they are declared.
+``\\sqrt16``, ``sin x/2``, ``sin^-1(x)``, ``100,200``, ``n!!``, ``sec^2(x)``, ``x^3\\frac{1}{4}``, ``3\\frac{5}{4}``.
+Infinities and ``nan`` are no numbers, and no symbols unless they are declared.
 
 Names. Every name is a symbol, ``E``, ``I``, ``N``, ``S``, ``beta`` and ``lambda`` too; only ``e`` and ``pi`` are
 constants, and they are symbols where they are declared. A name of several letters is one symbol; only where the

@@ -59,7 +59,7 @@ GREEK: Final = frozenset(_GREEK.values())
 
 _SIGNS: Final = {
     **OPERATORS, "**": "^", "==": "=", "\uff1d": "=", "≤": "<=", "≥": ">=", "≠": "!=", "\u2228": "or", "∪": "or",
-    "\u2227": "and", "\u2019": "'", "\u2032": "'", "⩽": "<=", "⩾": ">=",
+    "\u2227": "and", "\u2019": "'", "\u2032": "'", "⩽": "<=", "⩾": ">=", "\u2219": "*", "\u2022": "*",
 }  # fmt: skip
 _LATEX: Final = {
     **COMMANDS, "ne": "!=", "neq": "!=", "pm": "±", "infty": "∞", "emptyset": "∅", "varnothing": "∅", "cup": "or",
@@ -84,6 +84,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{{}}|,;=<>!±∪∞∅∈'{''.join(_SIGNS).replace('*', '')}])"
 )
 _BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")  # \frac12: TeX takes one digit for each argument
+_BARE_ROOT: Final = re.compile(r"\s*[0-9]\s*[0-9.]")  # \sqrt16: to TeX a root of 1 with a 6 behind it
 _SCIENTIFIC: Final = re.compile(r"[eE][-+]?[0-9]")  # 2e-3: two thousandths, or twice Euler's number less three
 _LOG_BASE: Final = re.compile(r"log_?([0-9]{1,6})\Z")
 
@@ -117,6 +118,8 @@ def tokenize(text: str) -> tuple[Token, ...]:
             raise ExpressionError(f"{body[at]!r} is not allowed in a formula", text=body, position=at)
         _add(tokens, match, body)
         at = match.end()
+        if match[0] == "\\sqrt" and _BARE_ROOT.match(body, at):
+            raise ExpressionError("where the root ends can be read in two ways: use braces", text=body, position=at)
         if tokens and tokens[-1].text == "\\frac" and (digits := _BARE_FRACTION.match(body, at)):  # \frac12
             tokens += [_number(digits[each], body, digits.start(each), digits.end(each)) for each in (1, 2)]
             at = digits.end()
