@@ -161,22 +161,27 @@ def add_inputs(parser: argparse.ArgumentParser) -> None:
 
 
 def load_file(path: str) -> Procedure:
-    """The procedure in a file; an error names the file.
+    """The procedure in a file, or on stdin where the path is ``-``; an error names it.
 
     Raises ProcedureError: the file cannot be read, or holds no procedure.
     """
     try:
-        return Procedure.load(path)
+        return Procedure.parse(read_text(path)) if path == "-" else Procedure.load(path)
     except ProcedureError as error:
         raise ProcedureError(f"{path}: {error}{_import_hint(path)}", step=error.step) from error
     except OSError as error:
         raise ProcedureError(
-            f"cannot read {path}: {error.strerror or error}; FILE is the path of a procedure, written as text"
+            f"cannot read {path}: {error.strerror or error}; FILE is the path of a procedure, written as text, "
+            "or - for stdin"
         ) from error
+    except UnicodeDecodeError as error:
+        raise ProcedureError(f"{path}: it is not UTF-8 text (byte {error.start})") from error
 
 
 def _import_hint(path: str) -> str:
     """Points to ``stepguard import`` where the file looks like prose: its first complaint is about a detail of it."""
+    if path == "-":
+        return ""
     with suppress(OSError, ValueError):
         if "=" not in read_text(path) and not path.endswith((".yaml", ".yml", ".json")):
             return f"\nIt looks like instructions as people write them: `stepguard import {path}` reads those"

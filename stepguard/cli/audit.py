@@ -82,11 +82,12 @@ def _text(data: bytes, path: str) -> str:
 
 def _print(audited: Audit, procedure: Procedure) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    from stepguard.cli.console import ResultConsole
+
+    console = ResultConsole()
     table = Table(box=SIMPLE_HEAD, title=Text(_cell(procedure.name)), title_justify="left", pad_edge=False)
     for column in ("step", "line", "claimed", "right", "verdict"):
         table.add_column(column, overflow="fold", justify="right" if column in ("line", "claimed", "right") else "left")

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Final, assert_never
 
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from stepguard.cli.console import ResultConsole
 from stepguard.cli.text import printable, shortened
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value
@@ -38,8 +37,7 @@ def print_result(result: Result, procedure: Procedure, *, model: str, table: boo
         model: what to call the model.
         table: show every step; otherwise only the outcome and the cost.
     """
-    # Names and values may look like markup or emoji codes; they are shown as they are.
-    console = _Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    console = ResultConsole()
     if table:
         console.print(_table(result, procedure))
     colour = {"verified": "green", "checked": "yellow", "unverified": "yellow"}.get(result.status, "red")
@@ -48,12 +46,6 @@ def print_result(result: Result, procedure: Procedure, *, model: str, table: boo
     console.print(Text(f"{_cost(result)}; {printable(model)}"), soft_wrap=True)
     for note in result.notes:
         console.print(Text(printable(note), style="yellow"), soft_wrap=True)
-
-
-class _Console(Console):
-    def on_broken_pipe(self) -> None:
-        """Leave it to `main`: rich would exit with 1, which says "unverified"."""
-        raise  # the error that is being handled
 
 
 def _table(result: Result, procedure: Procedure) -> Table:

@@ -52,7 +52,9 @@ def exit_code(result: Result, at_least: Strength) -> int:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard run``."""
-    parser.add_argument("file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text")
+    parser.add_argument(
+        "file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text; - for stdin"
+    )
     add_inputs(parser)
     add_batch(parser)
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")

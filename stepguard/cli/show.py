@@ -37,7 +37,7 @@ _STYLES: Final = {
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of ``stepguard show``."""
     add = parser.add_argument
-    add("file", metavar="FILE", help="the procedure, as text, YAML or JSON; with --ledger the run_id")
+    add("file", metavar="FILE", help="the procedure, as text, YAML or JSON, - for stdin; with --ledger the run_id")
     add("--ledger", metavar="LEDGER", help="draw a run of this ledger, such as runs.db")
     add("--procedure", metavar="FILE", help="the procedure of that run, where the ledger does not hold it as text")
     add(
@@ -131,13 +131,14 @@ def _drawable() -> bool:
 
 
 def _print(lines: Iterable[TextLine]) -> None:
-    from rich.console import Console
     from rich.text import Text
+
+    from stepguard.cli.console import ResultConsole
 
     if not sys.stdout.isatty():
         for line in lines:
             sys.stdout.write(f"{line.text}\n")
         return
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    console = ResultConsole()
     for line in lines:
         console.print(Text(line.text, style=_STYLES.get(line.kind, "")), soft_wrap=True)

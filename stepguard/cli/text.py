@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from pathlib import Path
 
@@ -19,7 +20,8 @@ def read_text(path: str) -> str:
         return Path(path).read_text(encoding="utf-8-sig")
     if sys.stdin is None:
         raise OSError("stdin is closed")
-    return sys.stdin.read()
+    # As a file is read: UTF-8 whatever the locale, its mark left out, and any end of line.
+    return io.TextIOWrapper(io.BytesIO(sys.stdin.buffer.read()), encoding="utf-8-sig").read()
 
 
 def read_argument(path: str, option: str) -> str:

@@ -191,6 +191,7 @@ class TestTerminal:
         ["audit", INVOICE, "-", *INVOICE_INPUTS],
         ["import", "-"],
         ["import-policy", "-"],
+        ["run", "-"],
         ["run", INVOICE, "--input", "unit_price=@-"],
         ["show", INVOICE, "--run", "-"],
     ],
@@ -203,6 +204,27 @@ def test_a_closed_stdin_is_refused(
     monkeypatch.setattr(sys, "stdin", None)
     assert main(command) == 2
     assert "stdin is closed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", [b"inputs: x, y\nt = x + y", b"\xef\xbb\xbfinputs: x, y\r\nt = x + y\r\n"])
+def test_a_procedure_is_read_from_stdin(
+    text: bytes, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A dash stands for stdin, read as a file is: UTF-8 in any locale, with or without its mark, any ends of lines."""
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text), encoding="ascii"))
+    assert main(["run", "-", "--input", "x=1", "--input", "y=2"]) == 0
+    assert "t = 3" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("columns", ["0", "1", "12"])
+def test_no_width_takes_the_letters_from_a_table(
+    columns: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Where COLUMNS says nothing, or next to nothing, a result is as wide as it needs to be read."""
+    monkeypatch.setenv("COLUMNS", columns)
+    assert main(["run", INVOICE, *INVOICE_INPUTS]) == 0
+    assert "VERIFIED" in (out := capsys.readouterr().out)
+    assert "goods" in out
 
 
 class TestStreams:

@@ -290,14 +290,13 @@ def _complain_of_missing_replies(outcomes: Sequence[TaskOutcome], replay: Path |
 
 def _print(results: dict[str, Any], *, simulated: bool, out: Path | None) -> None:
     from rich import box
-    from rich.console import Console
     from rich.table import Table
 
+    from stepguard.cli.console import ResultConsole
     from stepguard.cli.models import SIMULATED
     from stepguard.evaluation.report.results_file import assistance_texts, forecast_text, make_table
 
-    # The names of models and folders may look like markup or emoji codes; they are shown as they are.
-    console = Console(file=sys.stdout, markup=False, emoji=False, highlight=False)
+    console = ResultConsole()
     if not console.is_terminal:
         console.width = max(console.width, _WIDE)
     compared = results.get("whole", results)  # of items of many lengths, all together
