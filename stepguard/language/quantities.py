@@ -114,7 +114,11 @@ def _registry() -> Any:
     except ImportError as error:
         raise MissingExtraError("reading units", extra="units") from error
     # Fractions keep every conversion exact; with floats a kilometre has 999.9999999999999 m in places.
-    return pint.UnitRegistry(non_int_type=Fraction)
+    registry = pint.UnitRegistry(non_int_type=Fraction, on_redefinition="ignore")
+    # To pint they are of the survey foot, which was given up in 2022: 8 furlongs would be no mile.
+    for definition in ("acre = 4840 * yard ** 2", "fathom = 2 * yard", "furlong = 220 * yard"):
+        registry.define(definition)
+    return registry
 
 
 def require_units() -> None:
@@ -275,7 +279,7 @@ def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
         if _CALENDAR.search(name) and not _same_calendar(unit, other):
             raise ValueRefused("months and years have no fixed length", text=name)
     registry = _registry()
-    containers = [registry.UnitsContainer(dict(each)) for each in (unit, other)]
+    containers = [registry.UnitsContainer(_steps_of_scales(each)) for each in (unit, other)]
     try:
         # Angles, counts and bits have no dimension to pint, and a hertz would be 9.5 turns a minute.
         roots = [dict(registry.get_root_units(each, check_nonmult=False)[1]._units) for each in containers]
@@ -290,6 +294,15 @@ def convert(value: Exact, unit: Unit, other: Unit) -> Exact:
     if not isinstance(found, int | Fraction):
         raise ValueRefused(f"no exact conversion to {show_unit(other)}", text=show_unit(unit))
     return exact(Fraction(found))
+
+
+def _steps_of_scales(unit: Unit) -> dict[str, int]:
+    """The factors of a unit as pint has them: beside others a degree is a difference, as in W/(m^2*°C)."""
+    beside = len(unit) > 1 or any(power < 0 for _, power in unit)
+    return {
+        f"delta_{name}" if beside and abs(power) == 1 and name.startswith("degree_") else name: power
+        for name, power in unit
+    }
 
 
 def _same_calendar(unit: Unit, other: Unit) -> bool:

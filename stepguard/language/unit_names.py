@@ -25,7 +25,7 @@ _SYMBOLS: Final = {  # symbol -> name, and the prefixes that it is usually writt
     "s": ("second", f"{_SMALL} a"),
     "A": ("ampere", f"M k {_SMALL}"), "K": ("kelvin", f"k {_SMALL}"), "mol": ("mole", f"k {_SMALL}"),
     "cd": ("candela", "k m"), "Hz": ("hertz", f"{_LARGE} m µ μ"), "N": ("newton", f"M k {_SMALL}"),
-    "Pa": ("pascal", f"G M k h {_SMALL}"), "J": ("joule", f"P {_LARGE} {_SMALL}"),
+    "Pa": ("pascal", f"G M k h {_SMALL}"), "J": ("joule", f"E P {_LARGE} {_SMALL}"),
     "W": ("watt", f"P {_LARGE} {_SMALL}"),
     "C": ("coulomb", f"M k {_SMALL}"), "V": ("volt", f"G M k {_SMALL}"), "F": ("farad", f"{_SMALL} a"),
     "Ω": ("ohm", f"G M k {_SMALL}"), "ohm": ("ohm", "G M k m"), "S": ("siemens", f"k {_SMALL}"),
@@ -103,8 +103,8 @@ _PRODUCTS: Final[dict[str, Factors]] = {
     **{f"{prefix}bps": ((f"{name}bit", 1), ("second", -1)) for prefix, name in _PREFIXES.items() if prefix in "kMGT"},
 }
 """Names of products: a `kWh` is the same unit as a `kW*h`."""
-_AMBIGUOUS: Final = ("pH", "kt", "pc", "P", "fl")
-"""What the lists above give and what usually means something else: acidity, knots, pieces, fluid."""
+_AMBIGUOUS: Final = ("pH", "kt", "pc", "P", "fl", "Gm")
+"""What the lists above give and what usually means something else: acidity, knots, pieces, fluid, grams."""
 _SHORT_PLURALS: Final = {
     "microgram": "mcg", "kilobyte": "KB", "kilogram": "kgs", "gram": "gm gms", "milligram": "mgs", "milliliter": "mls",
     "kilometer": "kms", "ounce": "ozs", "teaspoon": "tsps", "tablespoon": "tbsps",
@@ -121,6 +121,11 @@ PHRASES: Final = tuple(
         (r"long[ -]tons?", "longton"),
         (r"nautical[ -]miles?", "nauticalmile"),
         (r"light[ -]years?", "lightyear"),
+        (r"mm[ -]Hg", "mmHg"),
+        (r"in(?:ch(?:es)?)?[ -]Hg", "inHg"),
+        # A torque or an energy, of a pound as a force.
+        (r"(?:foot|feet|ft)[ ·-](?:pounds?|lbs?)", "ft*lbf"),
+        (r"(?:inch|in)[ ·-](?:pounds?|lbs?)", "in*lbf"),
         (r"troy[ -](?:ounces?|oz)", "troyounce"),
         (r"imp(?:erial|\.)?[ -]gal(?:lons?)?", "imperialgallon"),
         (r"u\.?s\.?[ -]gal(?:lons?)?", "gallon"),

@@ -21,6 +21,7 @@ CASES = [
     ("U02-cc", "5 cc", "5 cm^3", True), ("U02-cc-mL", "5 cc", "5 mL", True), ("U02-kWh", "5 kW·h", "5 kWh", True),
     ("U02-kgs", "5 kgs", "5 kg", True), ("U02-gms", "5 gms", "5 g", True), ("U02-sqft", "5 sqft", "5 sq ft", True),
     ("U02-RPM", "90 RPM", "90 rpm", True), ("U02-mls", "5 mls", "5 mL", True),
+    ("U02-mm-Hg", "120 mm Hg", "120 mmHg", True), ("U02-ft-lb", "5 foot-pounds", "5 ft*lbf", True),
     ("U02-mM", "5 mM", "5 mmol/L", True), ("U02-other", "60 mph", "60 km/h", False),
     ("U01-capital", "5 Milligrams", "5 mg", True), ("U01-Mins", "5 Mins", "5 min", True),
     ("U03-tons", "16,000 metric tons", "16000 t", True), ("U03-short", "16,000 tons", "16000 t", False),
@@ -29,7 +30,7 @@ UNKNOWN = [
     "10 units", "10 items", "5 exams", "5 kb", "5 mb", "5 Kg", "5 KM", "5 pc", "5 pcs", "5 cents", "5 dads", "5 at",
     "5 nits", "5 teabags", "5 mins.x", "5 peaks", "5 Cal", "5 bbl", "5 U", "5 IU", "5 mEq", "20 gtt", "5 pH", "5 mice",
     "5 damps", "5 hats", "5 pets", "5 mads", "5 Tin", "5 cyd", "5 kft", "5 Moz", "5 mlb", "5 kmin", "5 dh", "5 mday",
-    "8 fl", "5 Mmol", "5 Mrad", "5 Pmol",
+    "8 fl", "5 Gm", "5 Mmol", "5 Mrad", "5 Pmol",
 ]  # fmt: skip
 
 
@@ -45,6 +46,17 @@ def test_no_prefix_is_guessed_off_a_word(written: str) -> None:
     """What is in no list is no unit, whatever it begins and ends with."""
     with pytest.raises(ValueRefused):
         read_amount(written)
+
+
+@all_rows(
+    "amount, other",
+    [("8 furlongs", "1 mile"), ("3 fathoms", "18 ft"), ("1 square mile", "640 acres"), ("1 acre-foot", "43560 cu ft"),
+     ("9 °F/h", "5 °C/h"), ("3 W/(m^2*K)", "3 W/(m^2*°C)"), ("50 °F", "10 °C"), ("2000000 TJ", "2 EJ")],
+)  # fmt: skip
+def test_conversions_come_out_as_people_write_them(amount: str, other: str) -> None:
+    """Feet are those of today in every unit of length and land, and a degree beside other units is a difference."""
+    for given, wanted in ((amount, other), (other, amount)):
+        assert outcome(Quantity(wanted, convert=True), given, type="text") == "pass"
 
 
 def test_units_can_be_declared() -> None:
