@@ -29,6 +29,8 @@ _COUNTS: Final = ("prompt_tokens", "completion_tokens")
 _STAYS: Final = CUT | FILTERED | FAILED
 """A reason that no later piece, such as that of the counts, makes a good one."""
 _END_MARK: Final = "[DONE]"
+_LONG_TOKEN: Final = 12
+"""Characters of a token on an average that no reply has."""
 _LONGEST_WATCHED: Final = 100_000
 """A longer reply, in characters, is no longer offered to `stop`: all of it is joined each time, which takes quadratic
 time."""
@@ -58,7 +60,7 @@ class CompletionStream:
         self._fault: str | None = None
         self._whole: Mapping[str, Any] | None = None
         self._served: dict[str, object] = {}
-        self._pieces = self._length = 0
+        self._pieces = self._length = self._said = 0
         self._done = self._framed = self._spoken = False
 
     # From where the pieces come
@@ -153,17 +155,26 @@ class CompletionStream:
         if self._error is not None or self._fault is not None or self.given_up:
             return True
         # Ask only when something new has come, and the reply is not over.
-        if before == self._pieces or self._finish is not None or not self._may_stop():
+        if before == self._pieces or self._finish is not None:
             return False
-        self._finish = STOPPED_EARLY
-        return True
+        if self._passes_limit():
+            self._finish = "length"
+        elif self._may_stop():
+            self._finish = STOPPED_EARLY
+        return self._finish is not None
+
+    def _passes_limit(self) -> bool:
+        """Whether the server goes on far beyond the longest reply that was asked for: some do not know the limit."""
+        most = self._request.max_tokens
+        return self._stop is not None and most is not None and self._said > _LONG_TOKEN * most
 
     def _take_delta(self, delta: object) -> None:
         for name, parts in self._texts.items():
             given = field(delta, name)
             if name == "reasoning_content":
                 given = given or field(delta, "reasoning") or field(delta, "thinking")
-            self._add(parts, self._content(given))
+            self._add(parts, text := self._content(given))
+            self._said += len(text or "") if name == "content" else 0
         calls = field(delta, "tool_calls") or ()
         for place, call in enumerate((calls,) if isinstance(calls, Mapping) else calls):
             index = field(call, "index")
@@ -189,6 +200,7 @@ class CompletionStream:
             return
         self._whole = {"message": message}
         self._pieces += 1
+        self._length = max(self._length, len(given or ""))
 
     def _content(self, given: object) -> str | None:
         try:

@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from stepguard.backends.retry_delays import asked_delay
-from stepguard.backends.sdk_errors import body_of, field, headers_of, named_status, status_of
+from stepguard.backends.sdk_errors import body_of, field, headers_of, named_status, response_text, status_of
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
@@ -70,7 +70,7 @@ def body_error(error: object, raw: object, say: Callable[[str], str], *, finish:
         return BackendError(say(f"the server broke off its answer (finish_reason {finish!r})"))
     shown = next(
         (text for name in ("message", "detail", "msg") if (text := _text(field(raw, name)))),
-        _text(raw) or _text(field(raw, "base_resp", "status_msg")) or type(raw).__name__,
+        _text(raw) or _text(field(raw, "base_resp", "status_msg")) or (f"{raw!s:.200}" if raw else "it is empty"),
     )
     return BackendError(say(f"an answer without a message: {shown}"))
 
@@ -161,7 +161,8 @@ def as_backend_error(error: Exception, say: Callable[[str], str], *, begun: bool
     status = status_of(error) or _status(body) or _status(inner)
     if status is not None:
         words = _text(field(body, "message")) or _text(field(inner, "message")) or str(error)
-        delay = asked_delay(headers, body, words)
+        # The SDK keeps only what stands below "error" of a body, and the delay may stand beside it.
+        delay = asked_delay(headers, [body, response_text(error)], words)
         return _refusal(status, words, say, retry_after=delay, hopeless=hopeless)
     if isinstance(error, TimeoutError) or names & _LATE:
         return BackendTimeout(say("no answer within the time-out"))

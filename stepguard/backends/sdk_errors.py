@@ -74,6 +74,14 @@ def headers_of(error: Exception) -> Mapping[str, Any]:
     return {}
 
 
+def response_text(error: Exception) -> str | None:
+    """The text of the response behind an exception, None where there is none or it was not read."""
+    with suppress(Exception):  # foreign code
+        text = field(error, "response", "text")
+        return text if isinstance(text, str) else None
+    return None
+
+
 def body_of(error: Exception) -> object:
     """The body of the refusal as data, None where an exception does not hold it."""
     body = field(error, "body")

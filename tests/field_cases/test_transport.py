@@ -269,6 +269,23 @@ def test_a_bad_reason_is_not_made_good_by_a_later_piece(reason: str) -> None:
     assert stream.body()["choices"][0]["finish_reason"] == reason
 
 
+def test_a_server_that_goes_on_beyond_the_limit_is_left() -> None:
+    """R16: some servers do not know the parameter that bounds a reply, and would be paid for what rambles."""
+    stream = CompletionStream(replace(_request(), max_tokens=10, stop=lambda text: False))
+    taken = 0
+    while not stream.take({"choices": [{"index": 0, "delta": {"content": "1 + 1 = 2, "}}]}):
+        taken += 1
+        assert taken < 20
+    assert stream.body()["choices"][0]["finish_reason"] == "length"
+
+
+def test_a_reply_in_one_piece_of_a_stream_is_estimated_whole() -> None:
+    """R01: a server that counts no tokens may send its message at the end instead of in pieces."""
+    stream = CompletionStream(_request())
+    stream.take({"choices": [{"index": 0, "message": {"content": GOOD * 9}, "finish_reason": "stop"}]})
+    assert stream.usage().output_tokens >= len(GOOD)
+
+
 @DRIVERS
 @pytest.mark.parametrize(
     "reply",
@@ -404,8 +421,13 @@ def test_a_moment_to_wait_for_is_read_in_every_place_and_form(seconds: float) ->
         Reply({"error": {"message": "overloaded", "retry_after": 3}}, 503),
         Reply({"error": {"code": 429, "message": "try again in 3s"}}),
         Reply({"error": {"message": "slow"}}, 529, {"Retry-After": "3"}),
+        Reply({"error": "slow", "retry_after": 3}, 429),
+        Reply({"error": {"message": "slow"}, "retry_after_ms": 3000}, 429),
     ],
-    ids=["R05-google", "R05-google-list", "R05-words", "R05-503", "R05-status-200", "R05-529"],
+    ids=[
+        *("R05-google", "R05-google-list", "R05-words", "R05-503", "R05-status-200", "R05-529"),
+        *("R05-beside-words", "R05-beside-an-error"),
+    ],
 )
 def test_a_wait_that_the_budget_does_not_leave_ends_the_run(
     chat_server: ChatServer, driver: str, refusal: Reply
