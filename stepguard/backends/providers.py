@@ -167,6 +167,8 @@ def find_provider(name: str) -> Provider:
 
 def _require_address(url: str) -> None:
     parts = urlsplit(url)
+    if parts.path.rstrip("/").endswith("/chat/completions"):
+        raise ConfigError("leave /chat/completions off the endpoint: each request adds its path", option="base_url")
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
             f"an endpoint is a full address such as 'https://api.openai.com/v1', not {redact(url)[:80]!r}: look at "

@@ -1,7 +1,8 @@
 """Black out the keys that the server knows in everything it sends, in every encoding in which a response may hold them.
 
 A key is covered by as many asterisks, so that no length changes. Those of the operator are looked for in every
-response, those of the caller in errors, which quote requests; there also what shows a part, such as ``sk-ab***yz``.
+response, those of the caller in errors, which quote requests; there also what shows a part of the operator's: half of
+one, in any case, or ``sk-ab***yz``.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ _KEY_HEADERS: Final = (b"authorization", b"x-api-key", b"api-key", b"proxy-autho
 _KEY_PARAMETERS: Final = frozenset({"key", "api-key", "api_key", "apikey", "token", "access_token"})
 _PART: Final = rb"(?<![\w/+~-])%b[\w/+~-]{0,200}+(?:\*+|\.{3,}|\xe2\x80\xa6|(?:\xe2\x80\xa2)+)[\w/+=~*.-]{0,200}+"
 """A word that begins like a key, with a mark for the rest. It is tried once per word, whatever the word repeats."""
+_HALF: Final = rb"(?i:%b[\w/+=~*.-]{0,200}+|%b)"
+"""Half of a key, of which the rest was cut off, or stands in another line."""
 
 
 class Mask:
@@ -34,7 +37,7 @@ class Mask:
         secrets: those that are long enough to be some.
         spelled: whether to look for them also with signs written as in JSON, addresses and HTML. Patterns of that take
             a while to make: they are for the keys of the operator, which are known beforehand.
-        parts: whether to cover also what shows the beginning of one, and a mark for the rest.
+        parts: whether to cover also what shows half of one, or the beginning and a mark for the rest.
     """
 
     def __init__(self, secrets: Iterable[str], *, spelled: bool = True, parts: bool = False) -> None:
@@ -43,8 +46,10 @@ class Mask:
         self._plain: Final = tuple(form for each in known for form in _encoded(each))
         patterns = [b"".join(map(_spelled, each)) for each in known if spelled and len(each) <= _LONGEST]
         if parts:
-            shown = (re.escape(each[:_TELLING_LETTERS].encode()) for each in known if len(each) >= 4 * _TELLING_LETTERS)
-            patterns.extend(_PART % each for each in shown)
+            for each in (each for each in known if len(each) >= 4 * _TELLING_LETTERS):
+                half = len(each) // 2
+                ends = (re.escape(end.encode()) for end in (each[:half], each[-half:]))
+                patterns += [_PART % re.escape(each[:_TELLING_LETTERS].encode()), _HALF % tuple(ends)]
         self._patterns: Final = [re.compile(pattern) for pattern in patterns]
         # A character may be written as \\u002d; what is shown in part is bounded by its pattern.
         self.reach: Final = max((16 * len(each) for each in known), default=0) + (1000 if parts else 0)

@@ -250,7 +250,7 @@ def _exact_inputs(sent: bytes) -> Any:
     Raises ConfigError: it stands there twice, or the body is no strict JSON.
     """
     try:
-        body = decode(sent.decode())
+        body = decode(sent.decode("utf-8-sig"))
     except ValueError as error:
         raise ConfigError(f"the body is not JSON that can be read exactly: {error}", option="inputs") from None
     if not isinstance(body, JsonObject) or "inputs" in body.repeated:

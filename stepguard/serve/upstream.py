@@ -170,7 +170,10 @@ class Upstream:
             raise too_slow(f"the upstream was silent for {limits.upstream_seconds:g} s") from None
         except library.ConnectError:
             raise unreachable("the upstream cannot be reached") from None
-        except (library.HTTPError, library.InvalidURL, library.StreamError) as error:
+        except library.InvalidURL:
+            what = "what stands behind the ? in its address is too long, or cannot stand in one"
+            raise wrong_request(f"this request cannot be sent on: {what}", status=414, code="query_too_long") from None
+        except (library.HTTPError, library.StreamError) as error:
             # The text of such an error may hold an address with a key in it.
             raise unreachable(f"the connection to the upstream broke ({type(error).__name__})") from None
 

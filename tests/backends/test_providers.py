@@ -304,3 +304,12 @@ def test_key_stays_secret(
     assert str(error) == "together/org/m: HTTP 401: who is [redacted]?"
     shown = [repr(vars(backend)), repr(error), "".join(traceback.format_exception(error)), repr(vars(error))]
     assert [text for text in [*shown, caplog.text] if SECRET in text] == []
+
+
+@all_rows("url", ["http://127.0.0.1:9/v1/chat/completions", "http://127.0.0.1:9/v1/chat/completions/"])
+def test_an_endpoint_with_the_path_of_a_request(url: str) -> None:
+    """What each request adds to its endpoint is refused in it, instead of failing as an address that is not there."""
+    guard = Guard(OpenAIBackend("m", base_url=url, api_key=SECRET))
+    with pytest.raises(ConfigError, match="leave /chat/completions off") as caught:
+        guard.run(PROCEDURE, INPUTS)
+    assert caught.value.option == "base_url"

@@ -124,6 +124,22 @@ def test_s02_an_operator_adds_paths(chat_server: ChatServer) -> None:
     assert not {"openai-organization", "cookie", "x-goog-api-key"} & received.headers.keys()
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/v1/chat/completions"])
+def test_s02_what_no_address_can_hold_is_the_callers(served: Served, path: str) -> None:
+    """S02: behind the ? nothing goes on that the address of the upstream cannot hold, and that is told."""
+    answer = ask(served, PLAIN, f"{path}?a={'x' * 70_000}", "GET" if path.endswith("models") else "POST")
+    assert (answer.status, answer.body.count(b"query_too_long")) == (414, 1)
+
+
+def test_s05_a_byte_order_mark_changes_nothing(chat_server: ChatServer, served: Served) -> None:
+    """S05: a body that a tool of Windows wrote is read, guarded or not."""
+    sent = {"model": "sums@m", "messages": [], "inputs": {"x": 12, "y": 7}}
+    marked = b"\xef\xbb\xbf" + json.dumps(sent).encode()
+    answer = served.request("POST", "/v1/chat/completions", marked, {"Authorization": f"Bearer {OWN}"})
+    assert b"byte" not in answer.body
+    assert b"read exactly" not in answer.body
+
+
 # Keys
 
 
@@ -143,6 +159,9 @@ def spelled(key: str) -> list[str]:
         key.encode().hex(),
         f"{key[:9]}*****{key[-4:]}",
         f"{key[:6]}...{key[-4:]}",
+        key[:-3],
+        key[: len(key) // 2 + 2] + "\n",
+        key[:-4].upper(),
     ]
 
 
@@ -171,6 +190,7 @@ def test_s03_keys_of_the_operator(chat_server: ChatServer, served: Served, form:
         assert answer.status == (200 if kind == "event" else 401)
         for each in (*FORMS[:11], "operator-2", "up/key"):
             assert each not in seen
+            assert each.upper() not in seen
         if form in FORMS[11:] and kind != "event":
             assert UPSTREAM[-4:] not in seen
 
