@@ -202,6 +202,7 @@ class Repairs:
         self._policy = policy
         self._fallbacks = fallbacks
         self._books: dict[int, StepBook] = {}
+        self._unwritten: Final = StepBook()  # of most steps: one is made for all, and only read
         # No part of the protocol: a policy of the caller's own need not have one.
         vote: object = getattr(policy, "vote", None)
         self.vote: Final = vote if isinstance(vote, Vote) else None
@@ -212,7 +213,7 @@ class Repairs:
 
     def _seen(self, index: int) -> StepBook:
         """The book of a step to read in, an empty one where it has none."""
-        return self._books.get(index) or StepBook()
+        return self._books.get(index, self._unwritten)
 
     def rung(self, index: int) -> Rung | None:
         """How a step that was not accepted is asked next; None for a step that is asked for the first time."""
