@@ -90,7 +90,7 @@ _WORKED: Final = re.compile(
 """How a value was worked out, in brackets behind it: ``42 (6 * 7)``."""
 _ARITHMETIC: Final = frozenset("0123456789-(\u2248~")
 _LAST_LETTER: Final = re.compile(r"[A-Za-z:] *\Z")
-_SEPARATED: Final = re.compile(r"(?<![-0-9.,])[0-9]+[.,][0-9.,]*\)")
+_UNSIGNED: Final = re.compile(r"\( ?[0-9][0-9.,]*%? ?\)")
 _SAYS_A_NUMBER: Final = re.compile("[0-9]")
 _LETTER: Final = re.compile(r"[^\W\d_]")
 _WORD_CHARACTER: Final = re.compile(r"\w")
@@ -324,7 +324,7 @@ def read_value(body: str, first: int, last: int, names: Names, kind: ValueType =
             return None, stop
     bare = run
     while bare.startswith("(") and bare.endswith(")"):
-        if kind.kind == "money" or _SEPARATED.search(bare):
+        if kind.kind == "money" or _UNSIGNED.fullmatch(bare):
             return None, stop  # to accountants, below zero
         bare = bare[1:-1].strip()
     digits = bare.replace("$", "").replace(" ", "")

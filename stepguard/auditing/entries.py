@@ -183,6 +183,8 @@ def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
     last = max((entry.start for entry in entries), default=0)
     for start, end in Lines(body).spans():
         line = body[start:end]
+        if "|" in line and len(cells := [cell for cell in line.split("|") if cell.strip()]) == 1:
+            line = cells[0]  # a title within a table
         if (heading := names.understanding.unread_heading(line)) is not None:
             above, caption = heading, None
         if (read := read_caption(line)) is not None:

@@ -47,7 +47,8 @@ class Auditor:
         self.unread: set[str] = set()
         self.text = text
         written = without_struck(self._written(text))  # what is struck out is no claim
-        self.read = without_footnotes(written, self.names.understanding)
+        given = " ".join(map(show_value, inputs.values()))
+        self.read = without_footnotes(written, self.names.understanding, given)
         self.body = plain(with_cells(self.read, self.names))
         self.trace: Trace | None = read_trace(self.read, self.names)
         if self.trace is not None:

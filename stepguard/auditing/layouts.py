@@ -37,6 +37,7 @@ _TABULAR: Final = re.compile(
 )
 _TABULAR_SIGN: Final = re.compile(
     r"(?<!\\)&|\\\\(?:\[[^\]\n]*\])?|\\(?:[hc]line|(?:top|mid|bottom)rule)(?:\{[^{}\n]*\})?"
+    r"|\\multicolumn\{[0-9]{1,3}\}\{[^{}\n]{0,20}\}\{(?P<said>[^{}\n]{0,200})\}"
 )
 _BOX: Final = str.maketrans(
     dict.fromkeys(map(chr, range(0x2500, 0x2580)), "-")
@@ -214,6 +215,8 @@ def _with_bars(text: str) -> str:
 def _tabular_sign(found: re.Match[str]) -> str:
     """Of the end of a row becomes a bar and the end of a line: more rows may stand in it."""
     sign = found[0]
+    if found["said"]:
+        return str(found["said"]).rjust(len(sign))
     return "|" if sign == "&" else "|\n".ljust(len(sign)) if sign.startswith("\\\\") else " " * len(sign)
 
 

@@ -13,7 +13,7 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
-from stepguard.language.lexicon import RIGHTING
+from stepguard.language.lexicon import RIGHTING, UNITS
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.steps import Step
 
@@ -22,15 +22,22 @@ VALUE_HEADS: Final = frozenset((
     "actual", "got", "claimed", "observed", "student", "attempt", "submitted", "model",
 ))  # fmt: skip
 _WORK_HEADS: Final = frozenset(("working", "work", "calculation", "formula", "sum", "expression", "computation"))
+_PERSONAL: Final = VALUE_HEADS - {"value", "result", "output", "answer"}
+"""Heads that say that a column is the writer's own, whatever another one is."""
+_SCALES: Final = UNITS - {"unit", "units"} | {"factor", "exponent", "power"}
+_NO_HEADS: Final = frozenset(("from", "to", "before", "until", "since", "than", "between", "min", "max"))
+"""Heads that say of a number only where it lies."""
 _EDGE: Final = re.compile(r"\|")
 _MARKUP: Final = " *_\"'`$"
-_DATUM: Final = re.compile(r"[$\u20ac\u00a3]?[0-9][0-9.,]* ?(?P<rate>%)?")
+_DATUM: Final = re.compile(r"[-+]?[$\u20ac\u00a3]?(?P<digits>[0-9][0-9.,]*) ?(?P<rate>%)?")
 _RULE: Final = re.compile(r"[ |:+=-]*\Z")
 _STEP: Final = re.compile(r"(?:step )?\(?([0-9]{1,9})[.):]?\Z", re.IGNORECASE)
 _SAYING: Final = re.compile(r"\|+\s*(?:[:=\u2248]|is\b|equals\b)")
 _ITSELF: Final = re.compile(r"(?P<name>[A-Za-z_]\w*) ?=(?!=) ?")
+_SIGNS: Final = re.compile(r"[-+/\u00b1\u0394\u2206 ]+")
 _WORD: Final = re.compile(r"[A-Za-z_]\w*")
 _DIGITS: Final = re.compile("[0-9]+")
+_NUMBER: Final = re.compile("[0-9][0-9.,]*")
 _OF_A_TIME: Final = re.compile(r"\W*(?:fy|q[1-4])? ?'?(?:[12][0-9])?[0-9]{2}[ea]?\W*\Z", re.IGNORECASE)
 """A head that says of which year its column is: ``2023``, ``FY24``."""
 
@@ -69,8 +76,16 @@ def another_unit(head: Head | None, step: Step | None) -> bool:
 
 def corrects(head: str, cell: str, entry: Entry) -> bool:
     """Whether a cell beside a value gives another one as the right one."""
-    words = set(re.findall(r"[a-z]+", head.lower()))
-    return bool(words & RIGHTING) and _DATUM.fullmatch(cell) is not None and cell != entry.value
+    return not RIGHTING.isdisjoint(_words(head)) and _is_another(cell, entry)
+
+
+def _is_another(cell: str, entry: Entry) -> bool:
+    found = _DATUM.fullmatch(cell)
+    return found is not None and entry.value is not None and found["digits"] not in _NUMBER.findall(entry.value)
+
+
+def _words(head: str) -> set[str]:
+    return set(re.findall(r"[a-z]+", head.lower()))
 
 
 class RowReader:
@@ -158,7 +173,11 @@ class RowReader:
         heads = self._heads[at + 1 : at + 1 + len(columns)]
         heads += [""] * (len(columns) - len(heads))
         titles = [set(re.findall(r"[\w-]+", head.lower())) for head in heads]
-        own = frozenset(column for column, head in enumerate(heads) if names.understanding.is_own_head(head))
+        own = frozenset(
+            column
+            for column, head in enumerate(heads)
+            if names.understanding.is_own_head(head) and not titles[column] & _NO_HEADS and not _SIGNS.fullmatch(head)
+        )
         if not own:
             return
         value_at = max((column for column in own if titles[column] & VALUE_HEADS), default=max(own))
@@ -189,7 +208,10 @@ class RowReader:
                 continue
             if understanding.is_strange_cell(head, cell):
                 yield f"another cell of its row, {understanding.shown(cell)}, is not understood"
-            if column not in own and corrects(head, cell, entry):
+            words = _words(head)
+            foreign = column not in own and (words & RIGHTING or _PERSONAL.isdisjoint(_words(written)))
+            scaled = words & (UNITS | _SCALES) and (Head.read(cell) or Head()).power
+            if ((foreign or words & _SCALES) and _is_another(cell, entry)) or scaled:
                 yield f"its row has {shorten(cell)!r} under {shorten(head)!r}"
             alike = _DIGITS.sub("", head.lower()) == _DIGITS.sub("", written) != written
             if column in own and cell and (alike or (_OF_A_TIME.match(head) and head)):

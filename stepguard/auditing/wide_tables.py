@@ -59,9 +59,10 @@ def read_wide_tables(body: str, names: Names, labels: Labels | None) -> tuple[st
         if not cells:
             heads = None
         elif heads is not None and (rule or len(cells) == len(heads.steps)):
-            if not rule:
+            titled = len([text for text in texts if text]) == 1 and bool(texts[0])  # it may say something of the rows
+            if not (rule or titled):
                 rows.append(list(_row(body, cells, texts, heads, names, labels)))
-            line = _blank(line)
+            line = line if titled else _blank(line)
         else:
             heads = _read_heads(texts, names, labels) if below.count("|") == bars or is_rule([below]) else None
             if heads is not None:
@@ -116,8 +117,9 @@ def _row(
     label = (item,) if item else () if number is None else (Round("round", int(number[1])),)
     cells_beside = ((head, texts[column]) for column, head in heads.remarks.items())
     strange = next((cell for head, cell in cells_beside if names.understanding.is_strange_cell(head, cell)), "")
-    if labels is None and heads.steps[0] is None and not names.understanding.is_own_head(texts[0]):
-        strange = texts[0]
+    if labels is None and heads.steps[0] is None:
+        foreign = (text for text in (heads.title, texts[0]) if not names.understanding.is_own_head(text))
+        strange = strange or next(foreign, "")
     for (first, last), text, name in zip(cells, texts, heads.steps, strict=True):
         if name is None or _NOTHING.match(text):
             continue
