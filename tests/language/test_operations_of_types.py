@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Final
 
 import pytest
+from tables import all_rows
 
 from stepguard.errors import EvaluationError, ProcedureError
 from stepguard.language.expressions import Expression
@@ -194,3 +195,95 @@ def test_an_operation_on_one_value_has_the_type_of_the_table_or_none(text: str) 
     for name in SINGLE:
         alone = name in ("eur", "usd", "warm") or text in ("x ^ 2", "x ^ n")
         check(re.sub(r"\bx(?=\b|_)", name, text), wanted.get(name), known_to_types_alone=alone)
+
+
+_COUNTS = ": say what the number counts, such as `30 days`"
+_MEASURE = ": give the measure as a number, such as `(due - today) / 1 day` or `weight / 1 kg`"
+CLASHES = (
+    (
+        "kg",
+        "+",
+        "5",
+        "adds 'kg', which is quantity(kg), and '5', which is number: give the number its unit, such as `5 kg`",
+    ),
+    (
+        "5",
+        "-",
+        "g",
+        "subtracts '5', which is number, and 'g', which is quantity(g): give the number its unit, such as `5 g`",
+    ),
+    (
+        "kg",
+        "-",
+        "m",
+        "subtracts 'kg', which is quantity(kg), and 'm', which is quantity(m): they do not measure the same",
+    ),
+    ("day", "*", "2", f"multiplies 'day', which is date, and '2', which is number{_COUNTS} or `n * 1 day`"),
+    (
+        *("span", "//", "2"),
+        f"divides 'span', which is duration, and '2', which is number{_COUNTS}, or divide "
+        "the duration, `(due - today) / 1 day`",
+    ),
+    ("eur", "/", "kg", f"divides 'eur', which is {TYPES['eur']}, and 'kg', which is quantity(kg){_MEASURE}"),
+    ("span", "*", "usd", f"multiplies 'span', which is duration, and 'usd', which is {TYPES['usd']}{_MEASURE}"),
+    (
+        "word",
+        "%",
+        "n",
+        "divides 'word', which is text, and 'n', which is number: give the text its type where it is set",
+    ),
+    (
+        "flag",
+        "+",
+        "flag",
+        "adds 'flag', which is boolean, and 'flag', which is boolean: join truth values with `and` or `or`",
+    ),
+    ("word", "+", "word", "adds 'word', which is text, and 'word', which is text"),
+)
+
+
+@all_rows(
+    "text, says",
+    [
+        ("day.year", "'day' is date, which has no field 'year': compare dates, such as `born + 18 years <= today`"),
+        ("n.a", "'n' is number, which has no field 'a'"),
+        ("rec.zz", "'rec' has no field 'zz': it has a"),
+        ("rec.aa", "'rec' has no field 'aa': it has a (did you mean 'a'?)"),
+        ("max(ns, n)", "'ns' is a list: write `max of ns`"),
+        ("max(word, word)", "max of 'word', which is text and has no order"),
+        ("word[0]", "'word' is text, which has no items"),
+        ("rec[0]", "'rec' is Rec, which has no items: write `rec.field`"),
+        ("n and flag", "a truth value is needed, and 'n' is number: compare it with something"),
+        ("ns and flag", "a truth value is needed, and 'ns' is list of number: say `any of` or `all of` it"),
+        ("words", "'words' is no input, no table, and set by no step before (did you mean 'word'?)"),
+        ("sqrt(day)", "sqrt takes numbers, and 'day' is date"),
+        ("day in n", "'day' is date and 'n' is number: `in` takes a list, a table, or two texts"),
+        *((f"{one} {sign} {other}", f"'{one} {sign} {other}' {does}") for one, sign, other, does in CLASHES),
+    ],
+)
+def test_what_is_of_no_type_is_refused_with_what_to_write(text: str, says: str) -> None:
+    """The message names both sides with their types, and the remedy where there is one."""
+    with pytest.raises(ProcedureError) as refused:
+        type_of(parse_term(text), TYPES)
+    assert refused.value.message == says
+
+
+@all_rows(
+    "text, kind",
+    [
+        *(
+            (text, "number")
+            for text in ("-i", "-p", "i + i", "i % i", "abs(i)", "round(i)", "min(i, i)", "p * 2", "i ^ 2", "sum of ps")
+        ),
+        *(
+            (text, "integer")
+            for text in ("i if flag else i", "first of [i]", "sum of [i]", "max of [i]", "count of ps", "[i][0]")
+        ),
+        *((text, "percent") for text in ("p if flag else p", "min of ps", "ps[i]", "{a: p}.a")),
+        *(("i if flag else p", "number"), ("[i, n]", "list of number"), ("{a: i}", "record"), ("i in ps", "boolean")),
+    ],
+)
+def test_numbers_that_are_computed_with_are_numbers(text: str, kind: str) -> None:
+    """What is only passed on stays an integer or a percentage; a sum of integers is one."""
+    types = {**TYPES, "i": parse("integer"), "p": parse("percent"), "ps": parse("list of percent")}
+    assert str(type_of(parse_term(text), types)) == kind
