@@ -45,7 +45,7 @@ OTHERWISE: Final = "otherwise"
 """The key of a row for every key that has none of its own."""
 
 _MAX_ROWS: Final = 100_000
-_COMPARISONS: Final = 100_000
+_COMPARISONS: Final = 100_000  # no mutate: a limit
 """How many comparisons of ranges a small table may take; a larger one gets more, but not the square of its rows."""
 _MAX_KEYS: Final = 8  # rows are compared key by key, and nobody reads a wider table
 _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
@@ -396,7 +396,7 @@ class _RangeCheck:
 
     def __init__(self, name: str, rows: int) -> None:
         self.name = name
-        self.left = _COMPARISONS + 20 * rows
+        self.left = _COMPARISONS + 20 * rows  # no mutate: a limit
 
     def check(self, branch: _Branch, depth: int) -> None:
         """Check a branch; ranges that do not meet are put in order, so that a look-up need not go through them."""
@@ -416,7 +416,7 @@ class _RangeCheck:
                     raise ProcedureError(f"table {self.name!r}: {one.text!r} and {other.text!r} have keys in common")
         branch.ordered = ordered if disjoint else None
         for exact, below in branch.exact.items():
-            self.left -= 0 if disjoint else len(branch.ranges) // 8  # no mutate: what it costs is an estimate
+            self.left -= 0 if disjoint else len(branch.ranges) // 8  # no mutate: an estimate
             # The first one is the exact key itself.
             for within in branch.of(exact)[1:]:
                 if self.common(below, within, depth - 1):
@@ -443,7 +443,8 @@ class _RangeCheck:
             if left.otherwise is not None and any(self.common(left.otherwise, each, depth - 1) for each in right.below):
                 return True
         few, many = sorted((one, other), key=lambda each: len(each.ranges))
-        self.left -= 0 if many.ordered is not None else len(few.ranges) * len(many.ranges)
+        pairs = 0 if many.ordered else len(few.ranges) * len(many.ranges)  # no mutate: an estimate
+        self.left -= pairs  # no mutate: an estimate
         return any(
             self.common(few.ranges[mine], many.ranges[theirs], depth - 1)
             for mine in few.ranges

@@ -562,3 +562,25 @@ def test_a_check_reads_the_values_of_its_round() -> None:
     procedure = Procedure([ForEach("n", listed, body), Step("c", Aggregate("sum", Name("b")))])
     result = Guard(SimulatedModel(slips=RIGHT)).run(procedure)
     assert (result.status, result.answer) == ("verified", 9)
+
+
+def test_an_argument_is_what_was_given_as_the_type_of_its_input() -> None:
+    """Truth values, texts, options, dates and lists as they are, numbers exactly."""
+    text = """
+procedure f:
+  inputs: b: boolean, t: text, o: one_of(x, y), p: percent, m: money(EUR), i: integer, d: date, ns: list of decimal(1)
+  unused = by code i
+  answer: {b, t, o, p, m, i, d, ns}
+inputs: f: boolean, z: text, p: percent, n, day: date, ns: list of number
+c = call f(b=f, t=z, o=z, p=p, m=n, i=n * 2, d=day, ns=ns)
+answer: c
+"""
+    given = {"f": True, "z": "x", "p": "5%", "n": "2.5", "day": "2026-01-31", "ns": [1, 2.5]}
+    result, _, _ = run(text, given)
+    assert result.problem is None
+    assert Procedure.parse(text).answer_type.write(result.answer) == (
+        '{"b": true, "t": "x", "o": "x", "p": "5%", "m": "2.50", "i": "5", "d": "2026-01-31", "ns": ["1.0", "2.5"]}'
+    )
+    for name, wrong in (("n", "2.505"), ("n", "2.7"), ("z", "q"), ("ns", [1.25])):
+        result, _, _ = run(text, {**given, name: wrong})
+        assert (result.status, str(result.problem).partition(":")[0]) == ("failed", "step c")

@@ -43,7 +43,7 @@ from stepguard.procedure.steps import EFFECTIVE, Step
 _WINDOW: Final = 32
 """How many rounds of a list are walked side by side, so that their steps can share a request."""
 
-_KEPT_STEPS: Final = 32
+_KEPT_STEPS: Final = 32  # no mutate: a limit
 """How many steps before the frontier can still be looked up, for the text that leads into the next one."""
 
 _Walk = Iterator[Pending | tuple[str, ...]]
