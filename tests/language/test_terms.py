@@ -429,6 +429,18 @@ def test_what_an_expression_costs_is_limited() -> None:
         evaluate_term(parse_expression("9^9^9"), {})
 
 
+def test_nesting_is_limited_and_width_is_not() -> None:
+    """Two hundred levels have a value, and one more has none, wherever the caller stands; a long sum has one."""
+    deep: Expression = N
+    for _ in range(199):
+        deep = Negate(deep)
+    assert evaluate_term(deep, {"n": 3}) == -3
+    assert evaluate_term(Chain((N,) * 500, ("+",) * 499), {"n": 3}) == 1500
+    with pytest.raises(TooLargeError) as refused:
+        evaluate_term(Negate(deep), {"n": 3})
+    assert str(refused.value) == "the expression is nested deeper than 200 levels"
+
+
 def test_a_record_of_other_types_fits_where_its_fields_do() -> None:
     """What `{what, amount}` comes to is a value of the declared record, each field rounded as it declares."""
     tree = RecordTerm((("amount", parse_expression("10 / 3")), ("what", LiteralTerm("taxi"))))
