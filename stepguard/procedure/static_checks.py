@@ -216,7 +216,6 @@ class _Checker:
             self.value(argument, state, what, step)
         known = state.known
         sources = {name: Input(name, known[name]) for name in step.reads if name in known}
-        found = step.type
         scalar = all(name in sources and sources[name].type.scalar for name in step.reads)  # and no table
         plain = not step.rich and scalar and step.type.scalar
         # Scalar arithmetic has its own checks, with messages about this step; terms are typed as a whole.

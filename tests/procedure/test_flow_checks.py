@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from stepguard import Procedure
+from stepguard import Procedure, Step
 from stepguard.errors import ProcedureError
+from stepguard.language.lookup_tables import Table
 
 HEAD = """record Item:
   what: text
@@ -432,3 +433,11 @@ answer: {first: a, all: items}.all
 def test_what_is_right_on_every_way_is_a_procedure(kind: str, text: str) -> None:
     """And its answer has the type that it has on all of them."""
     assert str(Procedure.parse(HEAD + text).answer_type) == kind
+
+
+def test_a_table_and_an_input_have_two_names() -> None:
+    """A reader could not say which of them is meant."""
+    fee = Table("fee", {"zone": "text"}, "number", {"a": 1})
+    with pytest.raises(ProcedureError, match="'fee' is an input and a table: call one of them otherwise"):
+        Procedure([Step("a", "fee + 1")], inputs=["fee"], tables=[fee])
+    assert Procedure([Step("a", "fees + 1")], inputs=["fees"], tables=[fee]).answer == "a"
