@@ -264,17 +264,17 @@ class _Checker:
             state.fresh.update(end.fresh.maps[0])
             state.partial.update(end.partial.maps[0])
         for name in dict.fromkeys(name for _, end in ends for name in end.types.maps[0]):
-            kinds = [end.types.get(name) for _, end in ends]
             missing = next((way for way, end in ends if name not in end.types), None)
             if missing is not None:
                 state.partial.setdefault(name, f"{missing}{place}")
-            elif kinds.count(kinds[0]) < len(kinds):
-                shown = " and ".join(dict.fromkeys(map(str, kinds)))
+                continue
+            kinds = dict.fromkeys(end.types[name] for _, end in ends)
+            if len(kinds) > 1:
+                shown = " and ".join(map(str, kinds))
                 raise self.error(
                     f"{name!r} is {shown} in different branches: declare one type in all of them", statement
                 )
-            elif kinds[0] is not None:
-                state.types[name] = kinds[0]
+            (state.types[name],) = kinds
         self.currencies([end for _, end in ends], state, statement)
 
     def currencies(self, ends: list[_State], state: _State, statement: If) -> None:

@@ -7,6 +7,7 @@ import pytest
 from stepguard import Procedure, Step
 from stepguard.errors import ProcedureError
 from stepguard.language.lookup_tables import Table
+from stepguard.procedure import If
 
 HEAD = """record Item:
   what: text
@@ -441,3 +442,14 @@ def test_a_table_and_an_input_have_two_names() -> None:
     with pytest.raises(ProcedureError, match="'fee' is an input and a table: call one of them otherwise"):
         Procedure([Step("a", "fee + 1")], inputs=["fee"], tables=[fee])
     assert Procedure([Step("a", "fees + 1")], inputs=["fees"], tables=[fee]).answer == "a"
+
+
+def test_a_procedure_that_is_no_text_has_no_lines() -> None:
+    """The way on which a variable is missing is named without them."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure([If([("x > 1", [Step("a", "1")])]), Step("b", "a")], inputs=["x"])
+    assert str(refused.value) == (
+        "step 'b' reads 'a', which is not set where no condition of the `if` holds, which has no `else`: "
+        "set it there, too"
+    )
+    assert refused.value.line is None
