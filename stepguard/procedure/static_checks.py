@@ -282,7 +282,7 @@ class _Checker:
         for name in dict.fromkeys(name for end in ends for name in end.money.maps[0]):
             kinds = [end.money[name] for end in ends if name in end.money]
             both = kinds[0]
-            for kind in kinds[1:]:
+            for kind in kinds:
                 joint = joined(both, kind)
                 if joint is None:
                     raise self.error(
