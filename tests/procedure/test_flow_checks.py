@@ -7,7 +7,7 @@ import pytest
 from stepguard import Procedure, Step
 from stepguard.errors import ProcedureError
 from stepguard.language.lookup_tables import Table
-from stepguard.procedure import If
+from stepguard.procedure import ForEach, If
 
 HEAD = """record Item:
   what: text
@@ -453,3 +453,5 @@ def test_a_procedure_that_is_no_text_has_no_lines() -> None:
         "set it there, too"
     )
     assert refused.value.line is None
+    with pytest.raises(ProcedureError, match="`for each` goes through a list, and 'x' is number"):
+        Procedure([ForEach("y", "x", [Step("a", "1")])], inputs=["x"])
