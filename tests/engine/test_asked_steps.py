@@ -578,6 +578,7 @@ answer: c
     given = {"f": True, "z": "x", "p": "5%", "n": "2.5", "day": "2026-01-31", "ns": [1, 2.5]}
     result, _, _ = run(text, given)
     assert result.problem is None
+    assert result.answer is not None
     assert Procedure.parse(text).answer_type.write(result.answer) == (
         '{"b": true, "t": "x", "o": "x", "p": "5%", "m": "2.50", "i": "5", "d": "2026-01-31", "ns": ["1.0", "2.5"]}'
     )
