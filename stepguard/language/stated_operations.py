@@ -2,7 +2,8 @@
 
 A formula is read for its effect, not for its letters: ``a - -5`` adds 5, ``a * 0.5`` and ``a / 2`` halve, ``a + a``
 doubles, ``a * 80 / 100`` takes off 20%. Of words only those are held against it that say an operation with a figure or
-with names of the step (``Divide total by 2``, ``10% of price``, ``Subtract fee from total``), or how is rounded.
+with names of the step (``Divide total by 2``, ``10% of price``, ``Subtract fee from total``), that say as a whole which
+operation it is (``Average of both``, ``Negate it``, ``Add them up``), or how is rounded.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
+from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, names_in, walk
 from stepguard.language.mentioned import in_digits
 
@@ -35,14 +37,16 @@ _FIGURE: Final = (
     r"[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
     r"|a (?:half|third|quarter|tenth|hundred|thousand)|half)(?P<percent> ?%| per ?cent)?"
 )
+_MONEY: Final = "|".join((*WORDS, *CODES))
 _CHANGED: Final = lazy_pattern(
     r"\b(?:(?P<more>add|plus|(?:increased?|raised?)(?: [^\W\d]+){0,3}? by)"
     r"|(?P<less>subtract|minus|deduct|take off|(?:reduced?|lower(?:ed)?|cut|decreased?)(?: [^\W\d]+){0,3}? by)"
     r"|(?P<times>multipl(?:y|ied)(?: [^\W\d]+){0,3}? by)|divided?(?: [^\W\d]+){0,3}? by)"
-    rf" (?:another )?{_FIGURE}(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
+    rf" (?:another |an? (?:\w+ ){{1,2}}of )?{_FIGURE}(?: ?(?:{_MONEY})\b|(?<=%) (?:\w+ )?(?:tax|vat|discount))?"
+    r"(?=[.,;)]?\Z|[.,;)] | (?:to|from|and|then) )",
     re.IGNORECASE,
 )
-"""``add 5``, ``reduce it by 10%``, ``divide the total by 12``."""
+"""``add 5``, ``add 5 dollars``, ``reduce it by 10%``, ``divide the total by 12``."""
 _BY_A_SHARE: Final = lazy_pattern(r"\b(?:add|plus|by|subtract|minus|deduct|off|less)\b[^.;]*\Z", re.IGNORECASE)
 _SHARE: Final = lazy_pattern(rf"(?<![\w.,])(?<!first )(?<!second )(?<!last )(?<!other ){_FIGURE} of\b", re.IGNORECASE)
 _MULTIPLE: Final = lazy_pattern(
@@ -64,6 +68,31 @@ _OPERATED: Final = (  # sign, verb, what joins its operands, what stands in fron
     ("max", "", "", "", "(?:larg|great|high|bigg)(?:er|est)|maximum"),
     ("min", "", "", "", "(?:small|low)(?:er|est)|minimum"),
 )
+_WHOLE: Final = (
+    r"(?:\A|[.;:] |, |\b(?:and|then) )(?:now |first |next |simply )*(?:{verb})(?= (?:(?:it|them|this|that|both|all"
+    r"|these|those|the (?:two|three|numbers|values|sum|product|difference|total|result))\b|{marked})|[.;,)]|\Z)"
+    r"|\A(?:(?:find|take|compute|calculate|determine|get|work out|give|form) )?(?:the )?(?:{noun})"
+    r"(?: (?:of|between) |[.;)]?\Z)"
+)
+_KINDS: Final = tuple(
+    (kind, lazy_pattern(_WHOLE.format(verb=verb, noun=noun, marked="\ue000[0-9]+\ue001")))
+    for kind, verb, noun in (
+        ("add", "add(?: up)?|sum(?: up)?|total", "sum"),
+        ("subtract", "subtract|deduct", "difference"),
+        ("multiply", "multiply", "product"),
+        ("divide", "divide", "quotient|ratio"),
+        ("divide", "average", "average|mean|arithmetic mean|median"),
+        ("negate", "negate|change the sign of|flip the sign of", "negative|opposite|additive inverse"),
+        ("invert", "invert", "reciprocal|inverse|multiplicative inverse"),
+        ("root", "take the (?:square |cube )?root of", "(?:square|cube) root"),
+        ("abs", "take the absolute value of", "absolute (?:value|difference)"),
+        ("max", "(?!)", "(?:larg|great|high|bigg)(?:er|est)|maximum"),
+        ("min", "(?!)", "(?:small|low)(?:er|est)|minimum"),
+        ("remainder", "(?!)", "remainder"),
+        ("power", "cube|square|raise to a power", "square|cube|(?:[a-z]+th )?power"),
+    )
+)
+"""What words as a whole, or a clause of them by its verb, say of a formula: of these operations it has to have one."""
 _MARKED: Final = "\ue000[0-9]+\ue001"
 """A name of the step, as its number: so the patterns are the same for all steps, and are compiled once."""
 _OPERAND: Final = rf"(?:the )?({_MARKED}|[0-9]+(?:\.[0-9]+)?(?!\w|\.\w))"
@@ -83,6 +112,7 @@ def _forms(verb: str, joined: str, front: str, noun: str) -> Iterator[re.Pattern
 
 _SAID: Final = [(sign, noun, tuple(_forms(verb, joined, front, noun))) for sign, verb, joined, front, noun in _OPERATED]
 _CARRIED_OUT: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
+_ARITHMETIC: Final = frozenset((Name, Number, Negate, Chain, Power, Call))
 _MOST: Final = 20
 _LONGEST_FIGURE: Final = 1000
 
@@ -166,7 +196,11 @@ def contradicts(words: str, tree: Expression, places: int | None, rounding: str 
     to = {places, *(_constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
     if said is not None and int(said[1]) not in to:
         return said[0]
-    found = (*_changes(words, effect), *_multiples(words, effect, names_in(tree)), *_operations(words, effect, tree))
+    names = {tuple(filter(None, name.lower().split("_"))): name for name in names_in(tree)}
+    spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names if len(names) <= _MOST else {})
+    changed = (*_changes(words, effect), *_multiples(words, effect, names.values()))
+    operated = (*_operations(spoken, shown, effect, tree), *_kinds(spoken, effect, tree))
+    found = (*changed, *(_UNMARKED.sub(lambda mark: _shown(shown[mark[0]]), each).strip() for each in operated))
     return next((shorten(each) for each in found), None)
 
 
@@ -220,13 +254,11 @@ def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[st
             yield said[0]
 
 
-def _operations(words: str, effect: _Effect, tree: Expression) -> Iterator[str]:
+def _operations(spoken: str, shown: Mapping[str, Name], effect: _Effect, tree: Expression) -> Iterator[str]:
     """Where words say an operation of two operands that the formula does not carry out, or the other way round."""
     functions = {node.function for node in walk(tree) if type(node) is Call}
-    names = {tuple(filter(None, name.lower().split("_"))): name for name in names_in(tree)}
-    if not 0 < len(names) <= _MOST:
+    if not shown:
         return
-    spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names)
     for sign, noun, forms in _SAID:
         for number, form in enumerate(forms):
             for said in form.finditer(spoken):
@@ -239,7 +271,44 @@ def _operations(words: str, effect: _Effect, tree: Expression) -> Iterator[str]:
                     done = _done(chains, *((other, one) if backwards else (one, other)), with_sign=sign in "+*")
                     done = done or (noun == "difference" and number == 2 and _done(chains, other, one, with_sign=False))
                 if not done:
-                    yield _UNMARKED.sub(lambda mark: shown[mark[0]].name.replace("_", " ").lower(), said[0])
+                    yield said[0]
+
+
+def _kinds(spoken: str, effect: _Effect, tree: Expression) -> Iterator[str]:
+    """Where words say of what kind a formula is as a whole, and it has no operation of that kind."""
+    nodes = list(walk(tree))
+    if not {type(node) for node in nodes} <= _ARITHMETIC or len(nodes) > _MOST * _MOST:
+        return
+    signs = {sign for node in nodes if type(node) is Chain for sign in node.operators}
+    done = signs | {node.function for node in nodes if type(node) is Call}
+    shares = {each for each in effect.factors if each.denominator > 1}
+    kinds = {
+        "add": "+" in signs or any(each > 1 for each in effect.factors) or any(map(_adds, effect.sums)),
+        "subtract": any(not more for terms in effect.sums for _, more in terms)
+        or any(0 < each < 1 for each in effect.factors),
+        "multiply": "*" in signs or bool(effect.powers or effect.factors - {0, 1}),
+        "divide": bool(signs & {"/", "//"} or shares or effect.powers & {Fraction(-1)}),
+        "negate": any(not more for terms in effect.sums for _, more in terms) or Fraction(-1) in effect.factors,
+        "invert": bool(signs & {"/"} or any(each < 0 for each in effect.powers)),
+        "root": any(each.denominator > 1 for each in effect.powers),
+        "abs": bool(done & {"abs", "max"}) or {Fraction(2), Fraction(1, 2)} <= effect.powers,
+        "max": "max" in done,
+        "min": "min" in done,
+        "remainder": "%" in signs,
+        "power": bool(effect.powers),
+    }
+    for kind, form in _KINDS:
+        said = None if kinds[kind] else form.search(spoken)
+        if said is not None:
+            yield said[0]
+
+
+def _shown(name: Name) -> str:
+    return name.name.replace("_", " ").lower()
+
+
+def _adds(terms: list[tuple[Expression, bool]]) -> bool:
+    return sum(more for _, more in terms) > 1
 
 
 def _marked(spoken: str, names: Mapping[tuple[str, ...], str]) -> tuple[str, Mapping[str, Name]]:
