@@ -254,7 +254,7 @@ class _Following:
             on = None if followed else _GOES_ON.search(sentence)  # else it leads to the next claim
             if self._corrects(sentence) or (on is not None and on["to"].rstrip(".,") not in self._numbers):
                 return sentence.strip()
-            if not self._unread(_CHECKED.sub(" ", sentence)):
+            if not self._unread(_CHECKED.sub(" ", sentence)) or self._rests_elsewhere(sentence):
                 continue
             words = _words(sentence)
             heads = (followed or not last) and _MARKED.match(sentence) is not None
@@ -267,6 +267,10 @@ class _Following:
     def _unread(self, text: str) -> bool:
         own = _PLANNED.sub(" ", _PAST.sub("", text))
         return self._dates(text) or bool(self._understanding.unread(own, REMARKS, behind=True))
+
+    def _rests_elsewhere(self, sentence: str) -> bool:
+        foreign = self._mentions is None and mentions_another(sentence, self._plain)
+        return not foreign and not self._dates(sentence) and self._understanding.rests_elsewhere(sentence)
 
     def _dates(self, text: str) -> bool:
         """Whether a year stands there that is no number of the claim."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -24,6 +24,7 @@ _COUNTS: Final = lazy_pattern(
     re.IGNORECASE | re.MULTILINE,
 )
 """What counts the writer's own steps, lines and values, or decimals."""
+_WORD: Final = lazy_pattern(r"[^\W\d_]+")
 _CLAUSE: Final = lazy_pattern(r"[,;]\s|\n|\band\b", re.IGNORECASE)
 _STATES: Final = lazy_pattern(
     r"[:=\u2248\u2192\u21d2\u279c]+>?|->|(?<=\s)(?:is|was|equals|gives|makes|yields|becomes|ist|ergibt|betr\u00e4gt|vaut|donne"
@@ -35,11 +36,13 @@ _STATED: Final = lazy_pattern(
 )
 _DENIED: Final = lazy_pattern(r"\bnot -?([0-9][0-9.,]*)", re.IGNORECASE)
 _NAME: Final = lazy_pattern(
-    r"(?<!\w)(?<![\w)] [-+*/\u00d7\u00f7^] )(?<![\w)][-+*/\u00d7\u00f7^])"
+    r"(?<!\w)(?<![0-9] )(?<![\w)] [-+*/\u00d7\u00f7^] )(?<![\w)][-+*/\u00d7\u00f7^])"
     r"(\w+?)(?:[ _](?:value|final|new|now|actual|correct(?:ed)?|revised|updated)){0,2}[*_`\"')\s]{0,5}\Z",
     re.IGNORECASE,
 )
 """What a side of a statement is called, if it is no operand of a calculation."""
+_SHORTEST_OPTION: Final = 4
+"""Shorter ones, such as ``A`` and ``no``, are words of any sentence."""
 _RESULTS: Final = (
     "answer", "result", "solution", "output", "total", "antwort", "ergebnis", "l\u00f6sung", "r\u00e9ponse",
     "r\u00e9sultat", "respuesta", "resultado",
@@ -54,24 +57,56 @@ class Mentions:
     Attributes:
         numbers: all of them, as `without_zeros` writes them.
         values: of names, which number each is.
+        options: the words that the answer may have been and is not, as ``decline`` beside ``approve``.
+        chosen: those that it is.
     """
 
     numbers: frozenset[str]
     values: Mapping[str, str]
+    options: frozenset[str] = frozenset()
+    chosen: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, answers: Mapping[str, str], read: Mapping[str, str]) -> Mentions:
-        """Those of an answer."""
+    def of(
+        cls, answers: Mapping[str, str], read: Mapping[str, str], choices: Iterable[tuple[str, Iterable[str]]] = ()
+    ) -> Mentions:
+        """Those of an answer.
+
+        Args:
+            answers: what it says of each step, as text.
+            read: the values that the steps read, as text.
+            choices: of each step that chooses, what it chose and what it might have.
+        """
         numbers = {name: list(_numbers(text)) for name, text in (*read.items(), *answers.items())}
         values = {name: found[-1] for name, found in numbers.items() if found}
         last = [values[name] for name in answers if name in values][-1:]
         results = dict.fromkeys(_RESULTS, *last) if last else {}
-        return cls(frozenset(digits for found in numbers.values() for digits in found), results | values)
+        listed = [(one.casefold(), [option.casefold() for option in each]) for one, each in choices]
+        chosen = frozenset(one for one, _ in listed)
+        options = frozenset(option for _, each in listed for option in each if len(option) >= _SHORTEST_OPTION)
+        return cls(
+            frozenset(digits for found in numbers.values() for digits in found),
+            results | values,
+            options - chosen,
+            chosen,
+        )
+
+    def is_another_option(self, text: str) -> bool:
+        """Whether a text is a word that the answer is not."""
+        return text.casefold().strip(" .!*_`\"'") in self.options
+
+    def chooses_another(self, text: str) -> bool:
+        """Whether a text has words that the answer is not, unless it names the choice as a whole."""
+        if not self.options:
+            return False
+        words = {form for word in _WORD.findall(text.casefold()) for form in _forms(word)}
+        others = {option for option in self.options if frozenset(_WORD.findall(option)) <= words}
+        return others != set() and not (others == self.options and words & self.chosen)
 
     def contradicted(self, text: str) -> bool:
         """Whether a text mentions another number than these, in digits or words, or gives a name another value."""
         text = in_digits(text)
-        return mentions_another(text, self.numbers) or self.misstated(text)
+        return mentions_another(text, self.numbers) or self.misstated(text) or self.chooses_another(text)
 
     def misstated(self, text: str) -> bool:
         """Whether a text gives a name another value than it has, or denies one of the numbers."""
@@ -96,6 +131,15 @@ def mentions_another(text: str, numbers: Container[str]) -> bool:
 
 def _numbers(text: str) -> Iterator[str]:
     return (without_zeros(found[0].rstrip(".,")) for found in _DIGITS.finditer(text))
+
+
+def _forms(word: str) -> Iterator[str]:
+    """A word, and what it may be a form of: of ``declined`` and ``declines`` it is ``decline``."""
+    yield word
+    for end in ("d", "s", "ed", "es", "ing", "led", "ied"):
+        if word.endswith(end) and len(word) > len(end) + 2:
+            yield word.removesuffix(end)
+            yield word.removesuffix(end) + ("y" if end == "ied" else "e")
 
 
 def in_digits(text: str) -> str:

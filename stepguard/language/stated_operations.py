@@ -72,7 +72,7 @@ _WHOLE: Final = (
     r"(?:\A|[.;:] |, |\b(?:and|then) )(?:now |first |next |simply )*(?:{verb})(?= (?:(?:it|them|this|that|both|all"
     r"|these|those|the (?:two|three|numbers|values|sum|product|difference|total|result))\b|{marked})|[.;,)]|\Z)"
     r"|\A(?:(?:find|take|compute|calculate|determine|get|work out|give|form) )?(?:the )?(?:{noun})"
-    r"(?: (?:of|between) |[.;)]?\Z)"
+    r"(?: (?:of|between) |[.,;)]|\Z)"
 )
 _KINDS: Final = tuple(
     (kind, lazy_pattern(_WHOLE.format(verb=verb, noun=noun, marked="\ue000[0-9]+\ue001")))

@@ -8,7 +8,7 @@ writer may say, in any language, that a claim is another's, a guess, an example,
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -16,22 +16,29 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.language.lexicon import (
     ASKING,
+    BEING,
     CHANGING,
     COMPARING,
     CONDITIONS,
     FAULTS,
     HEADS,
     LABELS,
+    LEADING,
     MEASURES,
     NO_LABEL,
     OPERATIONS,
     PRAISE,
     REMARKS,
     changes_nothing,
+    is_finite,
     is_nothing,
+    is_of_work,
+    is_own,
     is_understood,
+    may_act,
 )
 from stepguard.language.retraction import doubted_before, find_retractions
+from stepguard.language.speech import alters, is_courtesy, points, turns_round, without_idioms
 from stepguard.language.vocabulary import CONTROL, DOUBTFUL
 
 _REFUSED: Final = lazy_pattern(
@@ -58,11 +65,13 @@ _IDIOMS: Final = lazy_pattern(
     r"|\banything else\?|\bshould you (?:need|have) any\w*\b"
     r"|\bif you(?:['\u2019]d| would) like(?: (?:more|further))?\b|\b(?:best|kind) regards\b|\bgood luck\b|\bcheers\b"
     r"|\byou['\u2019]re welcome\b|\b(?:happy|glad) to (?:help|assist)\b|\bin accordance with\b|\bformat json\b"
-    r"|\bif you (?:have|need) (?:any |more |further )*(?:questions|help|assistance|details|explanations?|clarification)"
+    r"|\bif you (?:have|need) (?:any |more |further )*(?:questions|help|assistance|details|explanations?"
+    r"|clarification)"
     r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
     r"|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised|fixed) (?:json|object"
     r"|output|response|reply)\b(?! below)|\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
-    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
+    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
+    r"|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
     r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94]"
     r""
     r"|\blet me know if you(?:['\u2019]d| would| will)? (?:need|want|have|like|require)(?: (?:any|some|more|further"
@@ -81,7 +90,8 @@ _IDIOMS: Final = lazy_pattern(
 )
 """Phrases that are understood though not all of their words are."""
 _TURNING: Final = lazy_pattern(
-    r"\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
+    r"\b(?:k|m|tsd|mio|mn|bn)\.? ?(?:eur|usd|gbp|chf|euros?|dollars?)\b|(?<![0-9 ] )\bpercentages\b"
+    r"|\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
     r"|\bat first\b|\bfor now\b|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b"
     r"|\bwhat is\W*\Z|\bwas once\b|\b(?:up to|around)\W*\Z"
     r"|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answers?|results?|solutions?|value)\b"
@@ -94,14 +104,16 @@ _TURNING: Final = lazy_pattern(
 """Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 SIGN: Final = lazy_pattern(
-    r"!=|[-+*]=(?!=)|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
+    r"!=|[-+*]=(?!=)|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}"
+    r"|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
     r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
     r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
     r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
 )
 """A sign that is not understood."""
 SENTENCE_END: Final = lazy_pattern(
-    r"(?:(?<=[^\W_]{3})|(?<=[0-9)\]*`\"}]))(?<!approx)(?<!\bMrs)(?<!\bvs)(?<!\best)(?:[.!?]|;)[*_`\"]{0,3}(?=\s)|\n"
+    r"(?:(?<=[^\W_]{3})|(?<=[0-9)\]*`\"}]))(?<!approx)(?<!\bMrs)(?<!\bvs)(?<!\best)(?:[.!?]|;)[*_`\"]{0,3}(?=\s)"
+    r"|(?<=\w)[!?](?=\s)|\n"
 )
 LABEL: Final = lazy_pattern(r"(?<![0-9]):(?![:=/])|:(?![0-9:=/])|\uff1a")
 _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hence)\b", re.IGNORECASE)
@@ -130,6 +142,21 @@ _ACTOR: Final = lazy_pattern(
     r"|\W*(?:[Ss]o |[Tt]hen )?(?i:s?he|they) (?:has|have|had|needs?|gets?) ?"
 )
 """Who does what a value is the amount of: ``Maria earns``."""
+_SHOULD_BE: Final = lazy_pattern(r"\b(?:should|must|can|may) (?:now |therefore |thus )?be (?P<done>\w+)", re.IGNORECASE)
+"""What a step in words asks, as done: ``should be approved``."""
+_DONE: Final = lazy_pattern(
+    r"\W*(?:(?:first|then|next|finally|so|and|here|below|overall|to \w+ (?:this|that),?)[, ]+)?(?:i"
+    r"|we)(?:['\u2019]ve| have| had)?"
+    r"(?: (?:also|then|first|simply|carefully|just|now|already|only|gone through and))* (?P<done>[a-z]+)\b",
+    re.IGNORECASE,
+)
+_OWN_WORK: Final = lazy_pattern(
+    r"\W*(?:[\w']+[ ,!]+){0,6}?(?:i|we|you|ich|wir|je|nous)\b|\A\W*(?:(?:sure|certainly|absolutely|okay|ok"
+    r"|so)[,!]? )?(?:here|below|my|our|please|to|let|the following|hier"
+    r"|nachfolgend|im folgenden|voici|voil\u00e0|ci-dessous|aqu\u00ed|a continuaci\u00f3n)\b",
+    re.IGNORECASE,
+)
+"""By which a line that leads to an object says that it is the writer's."""
 _LONGEST_LABEL: Final = 200
 _ASIDE: Final = lazy_pattern(r"\s*[(\[](?=[^()\[\]\n]*[^\W\d_]{2})[^()\[\]\n]*+[)\]][.\s]*")
 _TITLE: Final = lazy_pattern(r"[^\s\d|:<][^\s|:<]{0,29}(?: [^\s\d|:<][^\s|:<]{0,29}){0,5}(?<![.,;!?)])")
@@ -141,15 +168,21 @@ class Understanding:
 
     Attributes:
         own: the words of the procedure, in small letters.
+        context: those of the texts that its steps read.
+        proved: whether the claims are checked so that no other value would pass: then only words that alter can say
+            otherwise, and not those that are merely unknown.
     """
 
     own: frozenset[str] = frozenset()
+    context: frozenset[str] = frozenset()
+    proved: bool = False
 
     @classmethod
-    def of(cls, texts: Iterable[str]) -> Understanding:
-        """The one of a procedure, from its names and descriptions."""
+    def of(cls, texts: Iterable[str], documents: Iterable[str] = (), *, proved: bool = False) -> Understanding:
+        """The one of a procedure, from its names and descriptions, and from the texts that its steps read."""
         words = {word for text in texts for word in _words(_REFUSED.sub(" ", text))}
-        return cls(frozenset(word for word in words - CONTROL - DOUBTFUL if not word.endswith("ed")))
+        own = frozenset(word for word in words - CONTROL - DOUBTFUL if not word.endswith("ed"))
+        return cls(own, frozenset(word for text in documents for word in _words(text)), proved)
 
     def unread(self, text: str, more: frozenset[str] = frozenset(), *, behind: bool = False) -> str:
         """The first word or sign of a text that is not understood, empty where there is none.
@@ -169,6 +202,73 @@ class Understanding:
             (word[0] for word in WORD.finditer(plain) if not knows(word[0], self.own) and word[0].lower() not in more),
             "",
         )
+
+    def rests_elsewhere(self, sentence: str) -> bool:
+        """Whether a whole sentence says nothing of a claim beside it: said to the reader, or told of the work."""
+        if is_courtesy(sentence):
+            return True
+        plain = self._plainly(sentence)
+        if plain is None or not any(may_act(word[0]) for word in WORD.finditer(sentence)):
+            return False
+        words = [word[0] for word in WORD.finditer(plain)]
+        pointing = points(plain)
+        context = frozenset[str]() if pointing else self.context
+
+        def known(word: str) -> bool:
+            return self._is_known(word, documents=self.proved or not pointing) or (
+                word.lower().removesuffix("'s") in context
+            )
+
+        strange = [word for word in words if not known(word)]
+        if not strange:
+            return True
+        if pointing or any(turns_round(word) or word[0].isupper() for word in strange if word != words[0]):
+            return False
+        return self.proved or _tells_own_work(plain) or _tells_what_is_done(words, known)
+
+    def leads_in(self, line: str) -> bool:
+        """Whether a line in front of an object tells of the writer's own work, or of the task, and leads to it."""
+        *told, last = [part for part in SENTENCE_END.split(line) if WORD.search(part)] or [""]
+        if not last:
+            return False
+        if not all(self.rests_elsewhere(each) or not self.unread(each, behind=True) for each in told):
+            return False
+        if line.rstrip(" *_`>")[-1:] in (".", "!") and self.rests_elsewhere(last):
+            return True
+        return self._presents(last) or not self.unread_before(last)
+
+    def _presents(self, words: str) -> bool:
+        """Whether words that lead to something say only that it follows, and of whose work it is: the writer's own."""
+        plain = self._plainly(words)
+        if plain is None or (self.proved and is_courtesy(words)):
+            return plain is not None
+        said = [word[0].lower() for word in WORD.finditer(plain)]
+        own = _OWN_WORK.match(plain) is not None
+        if not own and not any(is_finite(word) and word not in BEING for word in said):
+            return False
+        if self.proved and own and not points(plain):
+            return not any(turns_round(word) or word[0].isupper() for word in self._strange(plain)[1:])
+        return not self._strange(plain, documents=own)
+
+    def _plainly(self, sentence: str) -> str | None:
+        """A sentence without idioms; None where a word or sign of it may alter a claim."""
+        plain = _SHOULD_BE.sub(
+            lambda found: " " if is_own(found["done"], self.own) else found[0],
+            _IDIOMS.sub(" ", without_idioms(sentence)),
+        )
+        if alters(plain, self.own) or SIGN.search(plain) or _TURNING.search(plain) or "?" in plain:
+            return None
+        return plain
+
+    def is_plain_label(self, label: str) -> bool:
+        """Whether a label only names what a document or a task has."""
+        return not self._strange(label) and not alters(label, self.own)
+
+    def _is_known(self, word: str, *, documents: bool) -> bool:
+        return is_of_work(word, documents=documents) or changes_nothing(word, self.own)
+
+    def _strange(self, text: str, *, documents: bool = True) -> list[str]:
+        return [word[0] for word in WORD.finditer(text) if not self._is_known(word[0], documents=documents)]
 
     def shown(self, words: str) -> str:
         """Words that are not understood, and which of them is the first that is not, for a message."""
@@ -229,7 +329,9 @@ class Understanding:
         return next((label.strip() for label in LABEL.split(bare) if self._unread_label(label)), "")
 
     def _unread_label(self, label: str) -> bool:
-        return bool(self.unread(label)) and not self._is_quantity(label) and not _is_operation(label)
+        if not self.unread(label) or self._is_quantity(label) or _is_operation(label):
+            return False
+        return _OWN_WORK.match(label) is None or not self._presents(label)
 
     def is_own_head(self, head: str) -> bool:
         """Whether the head of a column, or a key, is understood as one of the writer's own."""
@@ -255,7 +357,8 @@ class Understanding:
         if not PRAISE.isdisjoint(words):
             return said.strip().lower() in ("false", "no", "0")
         said = "" if is_nothing(said) else said
-        doubted = any(doubted_before(part.strip(" .!")) for part in SENTENCE_END.split(said))
+        parts = (part.strip(" .!") for part in SENTENCE_END.split(said) if not is_courtesy(part))
+        doubted = any(map(doubted_before, parts))
         return doubted or (said != "" and any(find_retractions(f"{key}: {said}")))
 
     @staticmethod
@@ -286,6 +389,22 @@ class Understanding:
 def points_below(line: str) -> bool:
     """Whether a line speaks of what stands below it."""
     return _POINTING.search(line) is not None
+
+
+def _tells_what_is_done(words: list[str], known: Callable[[str], bool]) -> bool:
+    """Whether a sentence says what something that is known does: so what it does it to is nothing of a claim."""
+    if not BEING.isdisjoint(word.lower() for word in words):
+        return False  # it says what something is
+    verb = next(
+        (at for at, word in enumerate(words) if at and may_act(word) and words[at - 1].lower() not in LEADING), 0
+    )
+    return verb > 0 and all(map(known, words[: verb + 1]))
+
+
+def _tells_own_work(sentence: str) -> bool:
+    """Whether a sentence says what its writer did with the task, as far as its verb is one of such work."""
+    found = _DONE.match(sentence)
+    return found is not None and is_of_work(found["done"], documents=False)
 
 
 def _is_operation(label: str) -> bool:

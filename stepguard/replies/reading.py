@@ -97,13 +97,19 @@ def read_reply(
         reading = _unfinished(completion, steps, reply_format, values)
         if stopped or (reading.runaway and not reading.claims):  # more of it would not be more of an answer
             return reading
+    proved = all(step.expression is not None for step in steps)
     wanted = WantedObject(
         {step.id: step.type for step in steps},
-        lambda: Understanding.of((*(text for step in steps for text in step.words), *words)),
+        lambda: Understanding.of(
+            (*(text for step in steps for text in step.words), *words),
+            (text for step in steps for name in step.reads if isinstance(text := values.get(name), str)),
+            proved=proved,
+        ),
         values,
         words,
+        " ".join(step.instruction or "" for step in steps),
         answer=next((step.id for step in steps if step.id == answer and step.expression is None), None),
-        proved=all(step.expression is not None for step in steps),
+        proved=proved,
     )
     found = _document(completion, wanted)
     if isinstance(found, Deviation):

@@ -31,6 +31,7 @@ from stepguard.language.lexicon import (
 from stepguard.language.mentioned import Mentions
 from stepguard.language.neighbours import amount_stands_alone
 from stepguard.language.retraction import find_retractions, retractions_in, without_zeros
+from stepguard.language.speech import alters, is_courtesy
 from stepguard.language.struck_text import struck_spans
 from stepguard.language.understanding import Understanding
 from stepguard.language.unit_names import factors_of
@@ -48,14 +49,48 @@ _NUMBER: Final = lazy_pattern(r"\s*[-+]?[0-9][0-9.,]*(?:[eE][-+]?[0-9]+)?\s*")
 _WORKING: Final = lazy_pattern(r"[-+*/^%().,0-9\s\u00d7\u00f7\u2212]+=(?P<value>\s*[-+]?[0-9][0-9.,]*\s*)")
 """Arithmetic on numbers alone, with its result: what a step says of its value where it shows its working."""
 _UNIT: Final = lazy_pattern(r"[^\W\d_]*[^\W\d_s]s|people|children", re.IGNORECASE)
+_DASH: Final = lazy_pattern(r"[-\u2212\u2013\u2014]")
+"""A sign below zero, where signs and units are told, and nothing elsewhere."""
+_ABOVE_ZERO: Final = ("+", "plus", "positive")
 _NOT_A_UNIT: Final = lazy_pattern(r"[()\[\],;:]|\A\W*[0-9]")
 _MEASURED: Final = frozenset(
     ("confidence", "probability", "score", "tokens", "ms", "id", "version", "index", "retries")
 )
 """What models say of their answers in numbers."""
+_SIGNED: Final = lazy_pattern(r"[^\w\s.:'\"`()\[\]#-]|[\u00b2\u00b3\u00b9\u2070-\u209f]|\A\s*-")
+"""Signs in a key that make what it names another value: ``t2%``, ``-t2``."""
+_SETTING: Final = frozenset(
+    (
+        *(
+            "multiplied",
+            "divided",
+            "added",
+            "subtracted",
+            "multiply",
+            "divide",
+            "add",
+            "subtract",
+            "power",
+            "offset",
+            "shift",
+        ),
+        *("tolerance", "margin", "prefix", "suffix", "range", "interval", "uncertainty", "std", "delta", "adjustment"),
+        *("then", "next", "replaces", "supersedes", "for", "as", "applies", "negate", "invert", "flip"),
+        *("trust", "reliability", "accuracy", "quality", "review"),
+    )
+)
+"""Keys that say how to change a value, how far to trust it, or of what else it is."""
+_NEUTRAL: Final = frozenset(
+    (
+        *("value", "result", "answer", "explanation", "formula", "work", "working", "reasoning", "calculation", "step"),
+        *("note", "comment", "description", "final", "equation", "output", "check", "of", "the", "steps", "computed"),
+    )
+)
+"""What may stand in a key beside the name of a step, for the step itself or words about it."""
 _TRUTHS: Final = frozenset(("true", "false", "yes", "no"))
 _DENYING: Final = frozenset(("false", "no", "0"))
 _STANDING: Final = frozenset(("status", "state"))
+_SHORTEST_PART: Final = 3
 _MOST: Final = 5_000  # each is read for itself
 _DEEPEST: Final = 20
 _MEANING: Final = RIGHTING | CHANGING | CONDITIONS | PRAISE | REMARKS
@@ -98,31 +133,39 @@ class Surplus:
         return None
 
     def _otherwise(self, path: tuple[str, ...], text: str) -> str | None:
+        if any(_SIGNED.search(key.strip(" *_`")) and self._is_spelled(key) for key in path):
+            return f"{' '.join(path)}: {text}"
         working = _WORKING.fullmatch(text)
         label = " ".join(word for key in path for word in _BETWEEN.split(key) if word)
         said = f"{label}: {text}"
         words = frozenset(label.casefold().split())
         if not words.isdisjoint(UNITS):
-            return None if self._is_unit(text) else said
+            return None if self._is_unit(text) or (text in _ABOVE_ZERO and "sign" in words) else said
         fault = not words.isdisjoint(FAULTS)
-        if is_nothing(text) and (fault or text.casefold() not in _DENYING):
+        below_zero = _DASH.fullmatch(text) is not None and not words.isdisjoint(_SETTING)
+        if is_nothing(text) and (fault or text.casefold() not in _DENYING) and not below_zero:
             return None
         names = self.spellings.keys() & {folded(name[0]) for name in _NAME.finditer(text)}
         meant = next((self.spellings[key] for key in map(folded, path) if key in self.spellings), None)
         final = meant is None and not names and folded(path[-1]) in ANSWER_KEYS
         if final and not (_SENTENCE.search(text) or _is_truth(text)):
             # Of the whole procedure: too early, or another one than the step says.
-            return None if self.answer is None or self._same(self.answer, text) else said
+            agrees = self.answer is None or self._same(self.answer, text)
+            return None if agrees and not alters(text, self.understanding.own) else said
         if meant is not None:
             if self._same(meant, text):
                 return None
             label = meant
         elif len(path) == 1 and path[0] in self.names and not fault and (working or _NUMBER.fullmatch(text)):
             return None  # a later step of the procedure, whatever else its name may mean
+        if self._is_set_off(path, text, label) or self.mentions.is_another_option(text):
+            return said
         if self.mentions.misstated(f"{label} = {text}") or any(find_retractions(said)) or any(retractions_in(label)):
             return said
         if fault or self.understanding.denies(label) or (text == "0" and not words.isdisjoint(PRAISE)):
             return said
+        if self._stands_in_a_text(text) and self.understanding.is_plain_label(label) and not self._is_spelled(path[-1]):
+            return None
         named = names or not self.spellings.keys().isdisjoint(folded(name[0]) for name in _NAME.finditer(label))
         sentence = _SENTENCE.search(text) is not None
         proved = self.proved and not named and not _is_truth(text) and words.isdisjoint(_STANDING)
@@ -130,7 +173,7 @@ class Surplus:
         of_a_step = path[1:] == ("work",)  # the working of a step in words that was not asked
         if proved and (taken_back or not sentence or of_a_step):
             return said if taken_back else None
-        further = proved or (meant is None and self._is_further(label))
+        further = (proved and not self._names_asked(text)) or (meant is None and self._is_further(label))
         if _NUMBER.fullmatch(text) or (working is not None and not QUANTITIES.isdisjoint(words)):
             number = text if working is None else working["value"]
             harmless = meant is None and self._is_harmless(label, words, number, further=further)
@@ -152,6 +195,38 @@ class Surplus:
             return None if text.casefold() in ("true", "yes") else said
         return said if self.understanding.is_strange_cell(label, _NAME.sub(" ", text)) else None
 
+    def _is_set_off(self, path: tuple[str, ...], text: str, label: str) -> bool:
+        """Whether a key says that what it names is another value, or how a value is to be changed."""
+        words = label.casefold().split()
+        if alters(label, self.understanding.own | PRAISE | {"thoughts"}):
+            return True
+        if not _SETTING.isdisjoint(words) and not self._is_further(label) and not is_courtesy(text):
+            return text.casefold() not in PRAISE
+        for key in path:
+            parts = [part.casefold() for part in _BETWEEN.split(key) if part]
+            about = [part for part in parts if part in self.types]
+            if folded(key) in self.spellings or not about or _NEUTRAL.issuperset(set(parts) - set(about)):
+                continue
+            same = any(self._same(name, text) for name in about) and self.understanding.is_own_head(" ".join(parts))
+            if not same and not _SENTENCE.search(text):
+                return True
+        return False
+
+    def _names_asked(self, text: str) -> bool:
+        """Whether a text has the name of an asked step."""
+        return any(word in self.types for word in _BETWEEN.split(text))
+
+    def _stands_in_a_text(self, text: str) -> bool:
+        """Whether a text is a part of one that the steps read."""
+        part = text.casefold()
+        return len(part) >= _SHORTEST_PART and any(
+            part in given.casefold() for name, given in self.given.items() if name not in self.types
+        )
+
+    def _is_spelled(self, key: str) -> bool:
+        spelled = folded(key)
+        return any(each in spelled for each in self.spellings)
+
     def _takes_back(self, label: str, text: str, words: frozenset[str]) -> bool:
         """Whether an entry denies, doubts or corrects values, whatever else of it is not understood."""
         value = _last_side(text)
@@ -159,6 +234,7 @@ class Surplus:
         return (
             (corrected and _NUMBER.fullmatch(value) is not None)
             or self.understanding.takes_back(label, text)
+            or (alters(text, self.understanding.own) != "" and not (is_nothing(text) or _SENTENCE.search(text)))
             or self.mentions.misstated(text)
             or any(struck_spans(text))
         )
@@ -185,7 +261,7 @@ class Surplus:
 
     def _is_unit(self, text: str) -> bool:
         """Whether a text is a unit in which the values may be, and scales none of them."""
-        if is_nothing(text):
+        if is_nothing(text) and not _DASH.fullmatch(text):
             return True
         written = f"1 {text}"
         scales = not CHANGING.isdisjoint(text.casefold().split())

@@ -55,6 +55,7 @@ class WantedObject:
         understood: what is understood around an answer; called where something stands there.
         read: the values that the steps read.
         names: the names that the procedure declares, as far as they are known.
+        said: the words of the steps.
         answer: which step is the procedure's answer, unless it is proved.
         proved: whether the checks of the steps pass one value only.
     """
@@ -63,6 +64,7 @@ class WantedObject:
     understood: Callable[[], Understanding]
     read: Mapping[str, Value]
     names: Collection[str] = ()
+    said: str = ""
     answer: str | None = None
     proved: bool = False
 
@@ -219,10 +221,10 @@ def _taken_back(
             continue  # of the same list
         front = spoken[end:start]
         for line in _leading(MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))):
-            if line[-1:] in ("#", ";", "%") or mentions.misstated(line):
+            if line[-1:] in ("#", ";", "%") or mentions.misstated(line) or mentions.chooses_another(line):
                 return line
-            if line := understanding.unread_before(line):
-                return line
+            if (said := understanding.unread_before(line)) and not understanding.leads_in(line):
+                return said
         pieces += (front, "x" * (behind - start))
         end = behind
     rest = _FENCE_LINE.sub(lambda line: " " * len(line[0]), "".join(pieces) + spoken[end:])
@@ -254,8 +256,14 @@ def _leading(front: str) -> list[str]:
 
 
 def _mentions(answer: JsonObject, wanted: WantedObject) -> Mentions:
-    read = {name: show_value(value) for name, value in wanted.read.items()}
-    return Mentions.of({key: str(answer[key]) for key in wanted.ids if key in answer}, read)
+    read = {name: show_value(value) for name, value in wanted.read.items()} | {"": wanted.said}
+    answers = {key: answer[key] for key in wanted.ids if key in answer}
+    choices = [
+        (str(given.get("value") if isinstance(given, dict) else given), wanted.types[key].options)
+        for key, given in answers.items()
+        if wanted.types[key].options
+    ]
+    return Mentions.of({key: str(given) for key, given in answers.items()}, read, choices)
 
 
 def _not_taken_back_inside(answer: JsonObject, wanted: WantedObject) -> JsonObject | Deviation:

@@ -197,6 +197,11 @@ def test_what_is_understood_is_carried_out(text: str, value: float) -> None:
     *((words, "x - fee") for words in ("Add x and fee", "Sum of x and fee", "Subtract x from the fee", "x times fee")),
     *((words, "fee / x") for words in ("Divide x by fee", "Quotient of x and fee", "Multiply it by x", "fee plus x")),
     ("Subtract 3 from x", "3 - x"), ("The larger of x and fee", "min(x, fee)"), ("Minus the fee", "x + fee"),
+    # As a whole another operation.
+    *((words, "x + fee") for words in ("Average of both", "The product", "Negate the sum", "The larger of the two")),
+    *((words, "x") for words in ("Negate x", "Square root of x", "Take the reciprocal of it", "The absolute value")),
+    *((words, "x + 5") for words in ("Add 10 dollars", "Add a fee of 10 EUR", "Add 10 euros to x", "Divide it")),
+    *((words, "x * fee") for words in ("Add them up", "Find the difference", "Remainder of both")),
 ])  # fmt: skip
 def test_words_that_say_another_operation_than_the_formula_are_refused(words: str, formula: str) -> None:
     """What a description says that is done with a figure or with names of the step, the formula does."""
@@ -213,6 +218,9 @@ def test_words_that_say_another_operation_than_the_formula_are_refused(words: st
     *(("Subtract the fee from x", formula) for formula in ("x - fee", "-fee + x", "x * (1 - fee)", "(x - fee) * 2")),
     ("Multiply x by fee", "fee * x + 3"), ("Divide 100 by x", "100 / x"), ("Round x to 2 decimals", "round(x, 2)"),
     ("Price of a double room", "x + fee"), ("Second half of the year", "x * 3"), ("Difference of x and fee", "fee - x"),
+    ("Average of both", "(x + fee) / 2"), ("Negate x", "0 - x"), ("Square root of x", "x ^ 0.5"), ("Mean", "x * 0.5"),
+    ("Add 5 dollars", "x + 5"), ("Add them up", "x + fee * 2"), ("The product", "x * x"), ("Average price", "x + fee"),
+    ("The larger of the two", "max(x, fee)"), ("Take the absolute value", "abs(x)"), ("Sum of both", "x + fee"),
 ])  # fmt: skip
 def test_words_are_held_against_what_a_formula_does(words: str, formula: str) -> None:
     """However it is written: the same effect is the same operation."""

@@ -276,7 +276,7 @@ def beside(entry: dict[str, object]) -> Reading:
 
 
 @all_rows("entry", [
-    *({key: 60} for key in ("target", "gold", "alternative")), {"note": "12 + 8 = 20"}, {"confidence": "high"},
+    *({key: 60} for key in ("target", "gold")), {"note": "12 + 8 = 20"}, {"confidence": "high"},
     {"reasoning": "19% of 300 is 57"}, {"city": {"work": "It lies on the Seine.", "value": "Paris"}},
     {"date": "2026-01-01"}, {"\u6ce8": "\u5b8c\u6210"},
 ])  # fmt: skip
