@@ -48,6 +48,7 @@ _REFUSED: Final = lazy_pattern(
 )
 """What no word of a procedure makes understood."""
 _IDIOMS: Final = lazy_pattern(
+    r"(?<!\w)(?=[a-z])(?:"  # no alternative is tried within a word
     r"\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only|markdown|text|prose)\b"
     r"|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?|\bas in the example\b"
     r"|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see|see|gave me)"
@@ -69,11 +70,7 @@ _IDIOMS: Final = lazy_pattern(
     r"|clarification)"
     r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
     r"|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised|fixed) (?:json|object"
-    r"|output|response|reply)\b(?! below)|\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
-    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
-    r"|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
-    r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94]"
-    r""
+    r"|output|response|reply)\b(?! below)"
     r"|\blet me know if you(?:['\u2019]d| would| will)? (?:need|want|have|like|require)(?: (?:any|some|more|further"
     r"|other|additional|to see))*(?: (?:anything|something|help|assistance|questions?|details?|explanations?"
     r"|clarifications?|information))?(?: else| more| further)?"
@@ -85,11 +82,17 @@ _IDIOMS: Final = lazy_pattern(
     r"|\b(?:sorry|apologies) for the (?:confusion|delay|inconvenience|wait)\b|\bstep by step\b"
     r"|\bi (?:think|believe)(?: that)?\b|\bplease wait(?: while i \w+)?\b"
     r"|\baccording to the (?:formulas?|rules?|procedures?|instructions?|steps?|order|definitions?)\b"
-    r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?",
+    r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?)"
+    r"|(?=[\u4e00-\u9fff])(?:"
+    r"\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
+    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
+    r"|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
+    r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94])",
     re.IGNORECASE,
 )
 """Phrases that are understood though not all of their words are."""
 _TURNING: Final = lazy_pattern(
+    r"(?<!\w)(?=[a-z])(?:"
     r"\b(?:k|m|tsd|mio|mn|bn)\.? ?(?:eur|usd|gbp|chf|euros?|dollars?)\b|(?<![0-9 ] )\bpercentages\b"
     r"|\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
     r"|\bat first\b|\bfor now\b|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b"
@@ -98,7 +101,7 @@ _TURNING: Final = lazy_pattern(
     r"|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z"
     r"|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
     r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b"
-    r"|\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b",
+    r"|\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b)",
     re.IGNORECASE,
 )
 """Phrases that are none of the writer's own though all of their words are understood."""
