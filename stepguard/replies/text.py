@@ -221,7 +221,12 @@ def _taken_back(
             continue  # of the same list
         front = spoken[end:start]
         for line in _leading(MARKUP.sub(" ", _FENCE_LINE.sub("", _CLOSED_FENCE.sub("", front)))):
-            if line[-1:] in ("#", ";", "%") or mentions.misstated(line) or mentions.chooses_another(line):
+            if (
+                line[-1:] in ("#", ";", "%")
+                or line.strip() == "--"
+                or mentions.misstated(line)
+                or mentions.chooses_another(line)
+            ):
                 return line
             if (said := understanding.unread_before(line)) and not understanding.leads_in(line):
                 return said
