@@ -211,13 +211,18 @@ def inner_comparison(tree: Expression) -> Expression | None:
     )
 
 
-def format_expression(tree: Expression) -> str:
-    """Write an expression as text; parsing it gives an equal tree."""
+def format_expression(tree: Expression, *, percentages: bool = False) -> str:
+    """Write an expression as text; parsing it gives an equal tree.
+
+    Args:
+        percentages: whether a percentage keeps its sign where nothing is computed with it: alone, compared, or an
+            argument of a function.
+    """
     if type(tree) is Chain and (flat := _flat(tree)) is not None:  # no mutate: only faster, the text is the same below
         return flat
     match tree:
-        case Number(value):
-            return format_exact(value)
+        case Number(value, percent):
+            return f"{format_exact(exact(Fraction(value) * 100))}%" if percent and percentages else format_exact(value)
         case Name(name):
             return name
         case Negate(operand):
@@ -230,26 +235,29 @@ def format_expression(tree: Expression) -> str:
         case Power(base, exponent):
             return f"{_bracketed(base, tight=False)}^{_bracketed(exponent, tight=True)}"
         case Compare(operator, left, right):
-            return f"{_side(left)} {operator} {_side(right)}"
+            return f"{_side(left, percentages)} {operator} {_side(right, percentages)}"
         case Logic(operator, operands):
-            shown = [_side(each) if type(each) is Logic else format_expression(each) for each in operands]
-            return f" {operator} ".join(shown)
+            joined = [
+                _side(each, percentages) if type(each) is Logic else format_expression(each, percentages=percentages)
+                for each in operands
+            ]
+            return f" {operator} ".join(joined)
         case Not(operand):
-            return f"not {format_expression(operand)}" if isinstance(operand, Name | Not) else f"not {_side(operand)}"
+            plain = isinstance(operand, Name | Not)
+            shown = format_expression(operand, percentages=percentages) if plain else _side(operand, percentages)
+            return f"not {shown}"
         case Call(function, arguments, mode):
-            shown = [format_expression(argument) for argument in arguments]
-            return f"{function}({', '.join(shown + ([mode] if mode else []))})"
+            given = [format_expression(argument, percentages=percentages) for argument in arguments]
+            return f"{function}({', '.join(given + ([mode] if mode else []))})"
 
 
 def format_value(tree: Expression) -> str:
-    """Write an expression that is a value by itself: as `format_expression`, but a percentage keeps its sign."""
-    if type(tree) is Number and tree.percent:
-        return f"{format_exact(exact(Fraction(tree.value) * 100))}%"
-    return format_expression(tree)
+    """Write an expression of a procedure: as `format_expression`, with the signs of percentages."""
+    return format_expression(tree, percentages=True)
 
 
-def _side(node: Expression) -> str:
-    text = format_expression(node)
+def _side(node: Expression, percentages: bool) -> str:
+    text = format_expression(node, percentages=percentages)
     return f"({text})" if isinstance(node, TRUTHS) else text
 
 

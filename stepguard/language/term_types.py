@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, MutableMapping, Sequence
-from difflib import get_close_matches
 from typing import Final, cast
 
 from stepguard.errors import ProcedureError, TooLargeError
@@ -29,6 +28,7 @@ from stepguard.language.expressions import (
 from stepguard.language.lookup_tables import Table
 from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
 from stepguard.language.money_products import check_products
+from stepguard.language.percentages import check_beside, check_hundredths
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
 from stepguard.language.terms import (
@@ -57,6 +57,7 @@ from stepguard.language.type_relations import (
     literal_type,
     quantity_in,
 )
+from stepguard.language.type_remedies import VERBS, remedy, suggestion
 from stepguard.language.value_types import NUMBER, ValueType
 
 _INTEGER: Final = ValueType(kind="integer")
@@ -80,6 +81,14 @@ def type_of(
         return _TermTypes(types, tables, scaled=scaled).checked(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
+
+
+def check_divisors(tree: Expression) -> None:
+    """Refuse an expression that divides by 0, whatever its variables are. Raises ProcedureError."""
+    if type(tree) is Chain and not tree.additive:
+        for operator, operand in zip(tree.operators, tree.operands[1:], strict=True):
+            if operator != "*" and type(operand) is Number and not operand.value:
+                raise ProcedureError(f"{shortened(tree)!r} divides by 0, which has no value")
 
 
 def _takes_off_currency(operator: str, operand: Expression, kind: ValueType) -> bool:
@@ -114,6 +123,8 @@ class _TermTypes:
             case Chain(operands, operators):
                 if self.scaled and (part := scaled_operand(tree, self.named, self.currency)) is not None:
                     return self.of(part)
+                check_divisors(tree)
+                check_hundredths(tree, self.of)
                 total, text = self.of(operands[0]), operands[0]
                 for at, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):
                     kind = self.of(operand)
@@ -172,6 +183,8 @@ class _TermTypes:
     ) -> ValueType:
         if left.numeric and right.numeric:
             both = joined_numbers(left, right)
+            if operator in ("+", "-"):
+                check_beside(one, left, other, right, added=True)
             # Divided or multiplied they may be a rate of exchange, but `/ 1 USD` only takes the currency off dollars.
             if operator in ("*", "/") and not (both is None and _takes_off_currency(operator, other, right)):
                 return NUMBER
@@ -186,8 +199,8 @@ class _TermTypes:
             found = self.product(operator, left, right, one, other)
         if found is None:
             raise ProcedureError(
-                f"{shortened(tree)!r} {_VERBS[operator]} {shortened(one)!r}, which is {left}, and "
-                f"{shortened(other)!r}, which is {right}{_remedy(left, right)}"
+                f"{shortened(tree)!r} {VERBS[operator]} {shortened(one)!r}, which is {left}, and "
+                f"{shortened(other)!r}, which is {right}{remedy(left, right)}"
             )
         return found
 
@@ -283,12 +296,13 @@ class _TermTypes:
         shown = f"{shortened(left)!r}, which is {mine}, and {shortened(right)!r}, which is {theirs}"
         for option, tree in ((mine, right), (theirs, left)):
             self.check_option(option, tree)
+        check_beside(left, mine, right, theirs)
         if mine.numeric and theirs.numeric and joined_numbers(mine, theirs) is None:
             raise ProcedureError(self.mixed(mine, theirs, left, right))
         # A duration may become a period where one is set, but which of the two is longer depends on the date.
         alike = joined(mine, theirs) is not None and {mine.kind, theirs.kind} != {"duration", "period"}
         if not alike or (mine.options and theirs.options and set(mine.options).isdisjoint(theirs.options)):
-            raise ProcedureError(f"{shown} are never equal, and have no order{_remedy(mine, theirs)}")
+            raise ProcedureError(f"{shown} are never equal, and have no order{remedy(mine, theirs)}")
         if operator not in ("==", "!=") and not (mine.numeric or mine.kind in _ORDERED):
             raise ProcedureError(f"{shown} have no order: compare them with == or !=")
 
@@ -351,6 +365,7 @@ class _TermTypes:
         """The type that all of these values share."""
         first, common = trees[0], kinds[0]
         for tree, kind in zip(trees[1:], kinds[1:], strict=True):
+            check_beside(first, common, tree, kind)
             both = joined(common, kind)
             if both is None:
                 if common.numeric and kind.numeric:
@@ -419,6 +434,7 @@ class _TermTypes:
             return
         for each in of.items if isinstance(of, ListTerm) else ():
             self.check_option(mine, each)
+            check_beside(member, mine, each, self.of(each))
         if joined(mine, group.items) is None:
             raise ProcedureError(f"{shortened(member)!r} is {mine} and can never be in {shortened(of)!r}, a {group}")
 
@@ -465,30 +481,3 @@ class _TermTypes:
             raise ProcedureError(f"`sum of {shortened(text)}`: {value} is nothing to add up")
         self.check_offset(value, text)
         return value if value.unit is None else quantity_in(value.unit)
-
-
-_VERBS: Final = {"+": "adds", "-": "subtracts", "*": "multiplies", "/": "divides", "//": "divides", "%": "divides"}
-
-
-def _remedy(left: ValueType, right: ValueType) -> str:
-    kinds = {left.kind, right.kind}
-    if (left.currency or right.currency) and kinds & {"duration", "quantity"}:
-        return ": give the measure as a number, such as `(due - today) / 1 day` or `weight / 1 kg`"
-    if "date" in kinds and (left.numeric or right.numeric):
-        return ": say what the number counts, such as `30 days` or `n * 1 day`"
-    if "duration" in kinds and (left.numeric or right.numeric):
-        return ": say what the number counts, such as `30 days`, or divide the duration, `(due - today) / 1 day`"
-    if "quantity" in kinds and (left.numeric or right.numeric):
-        unit = write_unit((left if left.unit is not None else right).unit or ())
-        return f": give the number its unit, such as `5 {unit}`"
-    if kinds == {"quantity"}:
-        return ": they do not measure the same"
-    if kinds & TEXTS and kinds - TEXTS:
-        return ": give the text its type where it is set"
-    return ": join truth values with `and` or `or`" if kinds == {"boolean"} else ""
-
-
-def suggestion(name: str, known: Mapping[str, object] | Sequence[str]) -> str:
-    """Suggest the known name nearest to a misspelt one, as a question in brackets; empty where none is near."""
-    near = get_close_matches(name, list(known), 1)
-    return f" (did you mean {near[0]!r}?)" if near else ""

@@ -21,14 +21,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeGuard
 
-from stepguard.language.expressions import Chain, Expression, Name, format_expression, format_value, parts_of, walk
+from stepguard.language.expressions import Chain, Expression, Name, format_value, parts_of, walk
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value
 
 AggregateFunction = Literal["sum", "count", "min", "max", "all", "any", "first"]
 
 TERM_SIGNS: Final = re.compile(
-    r"[\[\]{}\"]|\w\.[A-Za-z_]|\b(?:if|else|in|of|true|false)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}|[0-9]\s+[A-Za-z]|[0-9]:[0-9]{2}"
+    r"[\[\]{}\"]|\w\.[A-Za-z_]|\b(?:if|else|in|of|true|false)\b|[0-9]{4}-[0-9]{2}-[0-9]{2}"
+    r"|[0-9]\s+[A-Za-z\u00b5\u03bc\u03a9\u00b0\u2103\u2109]|[0-9]:[0-9]{2}"
 )
 """A quick test: every expression with operands matches somewhere, and plain arithmetic hardly ever does."""
 
@@ -81,7 +82,7 @@ class Item(Operand):
     keys: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _set_name(self, f"{_tight(self.of)}[{', '.join(map(format_expression, self.keys))}]")
+        _set_name(self, f"{_tight(self.of)}[{', '.join(map(format_value, self.keys))}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ class Aggregate(Operand):
         if self.variable is not None and self.over is not None:
             text += f" for {self.variable} in {_tight(self.over)}"
         if self.where is not None:
-            text += f" where {format_expression(self.where)}"
+            text += f" where {format_value(self.where)}"
         _set_name(self, f"({text})" if self.variable is not None else text)
 
 
@@ -121,7 +122,7 @@ class Choice(Operand):
 
     def __post_init__(self) -> None:
         then, otherwise = format_value(self.then), format_value(self.otherwise)
-        _set_name(self, f"({then} if {format_expression(self.condition)} else {otherwise})")
+        _set_name(self, f"({then} if {format_value(self.condition)} else {otherwise})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +144,7 @@ class ListTerm(Operand):
     items: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
-        _set_name(self, f"[{', '.join(map(format_expression, self.items))}]")
+        _set_name(self, f"[{', '.join(map(format_value, self.items))}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +155,7 @@ class RecordTerm(Operand):
 
     def __post_init__(self) -> None:
         shown = (
-            key if isinstance(value, Name) and value.name == key else f"{key}: {format_expression(value)}"
+            key if isinstance(value, Name) and value.name == key else f"{key}: {format_value(value)}"
             for key, value in self.fields
         )
         _set_name(self, f"{{{', '.join(shown)}}}")
@@ -162,7 +163,7 @@ class RecordTerm(Operand):
 
 def _tight(tree: Expression) -> str:
     """An expression as it stands in front of a field or a key: in brackets unless it is a name of some kind."""
-    text = format_expression(tree)
+    text = format_value(tree)
     # `sum of paid` prints without brackets, and `sum of paid.x` would be the sum of another list.
     plain = isinstance(tree, Name) and not (isinstance(tree, Aggregate) and tree.variable is None)
     return text if plain else f"({text})"

@@ -17,9 +17,9 @@ from stepguard.errors import ConfigError, EvaluationError, ExpressionError, Poli
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Not, Number
 from stepguard.language.lookup_tables import OTHERWISE, Table
 from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.term_types import suggestion
 from stepguard.language.terms import Aggregate, Item, ListTerm, LiteralTerm, Member, RecordTerm, variables_in
 from stepguard.language.type_relations import DATE, TEXTS, fits
+from stepguard.language.type_remedies import suggestion
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.condition_reading import ConditionReader, Opposite, Truth

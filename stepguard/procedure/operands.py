@@ -17,9 +17,12 @@ from stepguard.language.expressions import (
     names_in,
     parts_of,
     truths_in,
+    walk,
 )
 from stepguard.language.money_products import check_products
+from stepguard.language.term_types import check_divisors, type_of
 from stepguard.language.terms import scaled_operand
+from stepguard.language.type_relations import TEXTS
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.steps import Step
@@ -38,12 +41,13 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
         return step
     copies = isinstance(step.expression, Name)
     truths = truths_in(step.expression) if isinstance(step.expression, TRUTHS) else ()
-    amounts = False
+    amounts = percentages = False
     for name in step.reads:
         source = sources[name]
         kind = source.type
         # Remembered to skip the walk over the tree: most steps hold no money.
         amounts |= kind.currency is not None
+        percentages |= kind.kind == "percent"
         if name in truths and kind.kind != "boolean":
             raise ProcedureError(
                 f"step {step.id!r} joins truth values, and reads {name!r}, which is {kind}: compare it with something, "
@@ -60,6 +64,13 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
             raise ProcedureError(
                 f"step {step.id!r} is {step.type} and copies {name!r}, which is {kind}: {mend}", step=step.id
             )
+    try:
+        for node in walk(step.expression):
+            check_divisors(node)
+        if percentages and not copies:
+            type_of(step.expression, {name: sources[name].type for name in step.reads})
+    except ProcedureError as error:
+        raise ProcedureError(f"step {step.id!r}: {error.message}", step=step.id) from None
     currency = _currency_in(step, sources) if amounts else None
     return (
         step if currency in (None, step.type.currency) else Input(step.id, ValueType(kind="money", currency=currency))
@@ -68,6 +79,15 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
 
 def _check_relations(step: Step, sources: Mapping[str, Input | Step]) -> None:
     for check in step.checks:
+        # A check of your own, which has no `misfit`, may take anything for a document.
+        document = sources.get(getattr(check, "document", "")) if callable(getattr(check, "misfit", None)) else None
+        if document is not None and document.type.kind not in TEXTS:
+            name = document.id if isinstance(document, Step) else document.name
+            raise ProcedureError(
+                f"step {step.id!r}: the check {check!r} needs a document, and {name!r} is {document.type}: give it a "
+                "text, such as a field in a step of its own, `words: text = item.note`",
+                step=step.id,
+            )
         relations = getattr(check, "relations", None)
         for tree in relations if isinstance(relations, tuple) else ():
             names = names_in(tree) if isinstance(tree, Compare) else ()

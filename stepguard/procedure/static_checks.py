@@ -17,9 +17,11 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.lookup_tables import Table
+from stepguard.language.percentages import check_value
 from stepguard.language.term_types import type_of
 from stepguard.language.terms import texts_in, variables_in
 from stepguard.language.type_relations import fits, joined
+from stepguard.language.unit_names import factors_of
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
@@ -171,6 +173,8 @@ class _Checker:
             # Python's True is no name of the language.
             near = [name.lower()] if name.lower() in ("true", "false") else near
             hint = f": did you mean {near[0]!r}?" if near else ""
+            if not near and factors_of(name) is not None:  # `5 mg/mL` is `5 mg` divided by a variable
+                hint = f": a unit stands behind a number, such as `1 {name}`"
             if what == "the answer":
                 raise self.error(f"unreachable answer: no step sets {name!r} and it is no input{hint}", statement)
             raise self.error(f"{what} reads {name!r}, which is no input and set by no step{hint}", statement)
@@ -332,6 +336,10 @@ class _Checker:
         for name, argument in statement.arguments:
             scaled = _leaves_currency_open(declared[name])
             kind = self.value(argument, state, what, statement, scaled=scaled)
+            try:
+                check_value(argument, declared[name])
+            except ProcedureError as error:
+                raise self.error(f"{what} gives {called.name} {name!r}, which {error.message}", statement) from None
             if not fits(kind, declared[name]):
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {kind}, and it is {declared[name]} there", statement

@@ -21,12 +21,12 @@ from stepguard.language.expressions import (
     Not,
     Number,
     format_expression,
-    format_value,
     inner_comparison,
     names_in,
 )
+from stepguard.language.percentages import check_value
 from stepguard.language.stated_operations import contradicts
-from stepguard.language.terms import TERM_SIGNS, Choice, LiteralTerm, is_variable, operands_in, variables_in
+from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -214,9 +214,11 @@ class Step:
                 written = ": texts are joined by a function, not by signs" if kind.kind == "text" else ""
                 reason = f"its expression gives {result}, which is no {kind.kind}{written}"
                 raise ProcedureError(f"step {id!r}: {reason}", step=id)
-        if kind.kind == "percent" and (bare := _large_number(tree)) is not None:
-            shown, ratio = format_expression(bare), format_value(Number(bare.value, percent=True))
-            raise ProcedureError(f"step {id!r} is a percentage, and {shown} is {ratio}: write {shown}%", step=id)
+        if tree is not None:
+            try:
+                check_value(tree, kind)
+            except ProcedureError as error:
+                raise ProcedureError(f"step {id!r} {error.message}", step=id) from None
         put = object.__setattr__
         put(self, "id", id)
         put(self, "expression", tree)
@@ -361,13 +363,6 @@ def _read_examples(
         except ValueRefused as error:
             raise ProcedureError(f"step {id!r}: the value of an example is no {kind}: {error}", step=id) from None
     return examples
-
-
-def _large_number(tree: Expression | None) -> Number | None:
-    """A number above 1, without a percent sign, that is the value or a side of a choice: 19 is meant as 19%."""
-    if isinstance(tree, Choice):
-        return _large_number(tree.then) or _large_number(tree.otherwise)
-    return tree if type(tree) is Number and not (-1 <= tree.value <= 1 or tree.percent) else None
 
 
 def _kind_of(value: object) -> str:

@@ -168,7 +168,7 @@ NOTED = [
 def test_what_cannot_hold_or_cannot_be_broken_is_a_mistake(body: str) -> None:
     """Lines that contradict one another, that say nothing, or that others leave no room for are named."""
     with pytest.raises(PolicyError) as raised:
-        Policy.parse(f"{TOOLS}  require o.paid >= share\n{body}\n")
+        Policy.parse(f"{TOOLS}  require o.paid / o.limit >= share\n{body}\n")
     assert raised.value.line is not None or "table" in str(raised.value)
 
 
@@ -193,7 +193,7 @@ def test_what_can_hold_and_be_broken_is_none(body: str) -> None:
 @all_rows("body, line, words", NOTED)
 def test_what_changes_nothing_is_noted(body: str, line: int, words: str) -> None:
     """Lines that are right and of no use beside those above them are named, for their author to look at."""
-    above = "amount > 5 and o.paid >= share" if body.startswith("before") else "o.paid >= share"
+    above = "amount > 5 and o.paid / o.limit >= share" if body.startswith("before") else "o.paid / o.limit >= share"
     (note,) = Policy.parse(f"{TOOLS}  require {above}\n{body}\n").notes
     assert words in note.text
     assert note.line is not None

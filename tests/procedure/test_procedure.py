@@ -79,6 +79,17 @@ REFUSED: list[tuple[str, int, str]] = [
     ('inputs: a: text\nt: text = tool mail(text="Dear { a }")', 2, "let a function write the text"),
     ('inputs: a: text\nt: text = "Dear {a}" if a != "x" else "y"', 2, "braces are filled in for a person"),
     ('inputs: a: text\nt = 1\nanswer: {t, words: "Dear {a}"}', 3, "let a function write the text"),
+    (
+        'record R:\n  a: text\ninputs: r: R\nt: text = "Copy it." (reads r)  check: cites(r)',
+        4,
+        "'r' is R: give it a text",
+    ),
+    ("inputs: x\nt = x / 0", 2, "'x / 0' divides by 0"),
+    ("inputs: xs: list of number\nt = xs[0] mod 0", 2, "divides by 0"),
+    ("inputs: w: quantity(kg)\nt: quantity(L) = w / 5 kg/L", 2, "'L', which is no input and set by no step: a unit"),
+    ("inputs: a: date, b: date\nt: date = a + b", 2, "two of them have a difference, such as `due - today`"),
+    ("inputs: a: date, b: date\nt: boolean = a - b > 1 month", 2, "`due <= bought + 1 month`, or count days"),
+    ("inputs: a: date, b: date\nt = (a - b) / 1 year", 2, "how long a month is depends on the date"),
     ("inputs: born: date\nyear: integer = born.year + 1", 2, "compare dates, such as `born + 18 years <= today`"),
 ]
 
@@ -91,6 +102,47 @@ def test_a_wrong_procedure_is_refused_with_its_line(text: str, line: int, messag
     assert refused.value.line == line
     assert message in refused.value.message
     assert str(refused.value).startswith(f"line {line}: ")
+
+
+SIGNED = (
+    "record R:\n  p: percent\nprocedure f:\n  inputs: p: percent\n  q = p * 2\n  answer: q\n"
+    "inputs: p: percent, m: money(EUR), n: integer"
+)
+
+
+@all_rows("line, message", [
+    ("t: boolean = p > 10", "'p' is a percentage, and 10 is 1000%: write 10%"),
+    ("t: boolean = p > 1.5 or n > 3", "1.5 is 150%"),
+    ("t: boolean = p in [5%, 10]", "write 10%"),
+    ("t: percent = min(p, 5)", "write 5%"),
+    ("t = 100 - p", "write 100%"),
+    ("t = m + p", "'m' is money(EUR, 2, half_up): of what? write `m + m * p`"),
+    ("t = p + n", "of what? write `n + n * p`"),
+    ("t: boolean = m > p", "of what? write `m * p`"),
+    ("t: money(EUR) = m * p / 100", "leave `/ 100` out, or write it in front of 'p'"),
+    ("t: list of percent = [5%, 10]", "10 is 1000%"),
+    ("t: R = {p: 5}", "5 is 500%"),
+    ("t = call f(p=5)", "5 is 500%"),
+    ("if p > 10:\n  t = 1\nelse:\n  t = 2", "write 10%"),
+    ("t = 1 if p > 10 else 2", "write 10%"),
+])  # fmt: skip
+def test_a_percentage_has_its_sign_and_is_one_of_something(line: str, message: str) -> None:
+    """A bare number above 1 beside a percentage, and an amount that one is added to, can be meant in two ways."""
+    with pytest.raises(ProcedureError) as refused:
+        Procedure.parse(f"{SIGNED}\n{line}")
+    assert message in refused.value.message
+    assert refused.value.line == 8
+
+
+@all_rows("line", [
+    *("t: boolean = p > 10%", "t: boolean = p > 300% and p < 500%", "t: percent = min(p, 300%)", "t = m * (1 - p)"),
+    *("t: boolean = not (p > 200%)", "t = 1 if p >= 200% else 2", "t: boolean = p in [300%, 5%]", "t = n / 100 * p"),
+    *("if p > 200%:\n  t = 1\nelse:\n  t = 2", "t = call f(p=200%)", "t = p * 100", "t: boolean = p <= 1 and p > 0.5"),
+])  # fmt: skip
+def test_a_percentage_with_its_sign_prints_with_it(line: str) -> None:
+    """What is read is printed so that it is read again, also above 100%."""
+    procedure = Procedure.parse(f"{SIGNED}\n{line}")
+    assert Procedure.parse(str(procedure)) == procedure
 
 
 @pytest.mark.parametrize("given_", [None, b"t1 = 5", Path("invoice.txt"), ["t1 = 5"]])

@@ -234,3 +234,11 @@ def test_the_schema_has_the_keys_that_are_read() -> None:
         assert validator.is_valid(yaml.safe_load(text))
     wrong: list[object] = [{"stpes": []}, {"steps": [{"id": "t", "expresion": "1"}]}, {"steps": [{"if": "a"}]}]
     assert not any(validator.is_valid(each) for each in wrong)
+
+
+def test_units_with_signs_of_their_own_are_read_as_in_text(tmp_path: Path) -> None:
+    """An expression of YAML or Python is read as the same one in a line of the language."""
+    pytest.importorskip("pint")
+    wanted = Procedure.parse("inputs: t: quantity(degC)\nfever: boolean = t >= 38 \u00b0C")
+    text = "inputs: {t: quantity(degC)}\nsteps: [{id: fever, expression: t >= 38 \u00b0C, type: boolean}]"
+    assert load(tmp_path, text) == wanted

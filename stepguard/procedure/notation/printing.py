@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from stepguard.language.expressions import Expression, format_expression, format_value
+from stepguard.language.expressions import Expression, format_value
 from stepguard.language.lookup_tables import Table
 from stepguard.language.terms import LiteralTerm
 from stepguard.language.value_types import NUMBER, TEXT
@@ -88,17 +88,17 @@ class _Printer:
                 case If(branches, otherwise):
                     word = "if"
                     for condition, inner in branches:
-                        yield f"{indent}{word} {format_expression(condition)}:"
+                        yield f"{indent}{word} {format_value(condition)}:"
                         yield from self.body(inner, deeper)
                         word = "else if"
                     if otherwise:
                         yield f"{indent}else:"
                         yield from self.body(otherwise, deeper)
                 case ForEach(variable, over, inner):
-                    yield f"{indent}for each {variable} in {format_expression(over)}:"
+                    yield f"{indent}for each {variable} in {format_value(over)}:"
                     yield from self.body(inner, deeper)
                 case Repeat(most, inner, until):
-                    yield f"{indent}repeat at most {most} times until {format_expression(until)}:"
+                    yield f"{indent}repeat at most {most} times until {format_value(until)}:"
                     yield from self.body(inner, deeper)
                 case ProcedureCall(name, procedure, arguments):
                     yield f"{indent}{name} = call {self.called[id(procedure)]}({_arguments(arguments)})"
@@ -134,7 +134,7 @@ def _default(declared: Input, value: object) -> str:
 
 
 def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
-    return ", ".join(f"{name}={format_expression(value)}" for name, value in arguments)
+    return ", ".join(f"{name}={format_value(value)}" for name, value in arguments)
 
 
 def _step(step: Step) -> list[str]:
