@@ -21,17 +21,27 @@ from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, names_in, walk
 from stepguard.language.mentioned import in_digits
+from stepguard.language.stated_figures import unheld_figures
+from stepguard.language.terms import Aggregate
 
 _ROUNDED: Final = lazy_pattern(
-    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>up|down)|rounded"
+    r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>(?:half )?(?:up|down)|half even)|rounded"
     r"|(?<!before )(?<!without )(?<!no )rounding(?! (?:error|difference|loss|gain|adjustment))"
     r"|round(?: (?:off|to|it|half|the|this|that|all|each|and)\b|(?=[.,;)]|\Z))"
     r"|to (?:[0-9]|one|two|three|four) (?:decimals?|digits|(?:decimal |significant )(?:places?|digits|figures))\b"
-    r"|truncate|truncated(?=[.,;)]|\Z| to\b)|to the nearest|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
+    r"|(?P<cut>truncate|truncated(?=[.,;)]|\Z| to\b))|to the nearest"
+    r"|(?:auf|ab)?gerundet|arrondie?s?|redondead[oa]s?)\b",
+    re.IGNORECASE,
+)
+_UNBROKEN: Final = lazy_pattern(
+    r"\bwhole numbers?\b|\b(?:number of|in|to the next) (?:whole|full|complete) \w+|\b(?:nearest|next) multiple\b",
     re.IGNORECASE,
 )
 _ROUNDING: Final = {"round": "", "floor": "floor", "ceil": "ceiling", "trunc": "down"}
-_MODES: Final = {"up": {"up", "ceiling"}, "down": {"down", "floor"}}
+_MODES: Final = {
+    **{"up": {"up", "ceiling"}, "down": {"down", "floor"}},
+    **{f"half {way}": {f"half_{way}"} for way in ("up", "down", "even")},
+}
 _PLACES: Final = lazy_pattern(r"\bto ([0-9]{1,2}) (?:decimals?|(?:decimal )?places?)\b", re.IGNORECASE)
 _FIGURE: Final = (
     r"[$\u20ac\u00a3]?(?P<figure>[0-9]+(?:,[0-9]{3})*(?:\.[0-9]+)?"
@@ -113,6 +123,12 @@ def _forms(verb: str, joined: str, front: str, noun: str) -> Iterator[re.Pattern
 _SAID: Final = [(sign, noun, tuple(_forms(verb, joined, front, noun))) for sign, verb, joined, front, noun in _OPERATED]
 _CARRIED_OUT: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _ARITHMETIC: Final = frozenset((Name, Number, Negate, Chain, Power, Call))
+_HEAD: Final = lazy_pattern(
+    r"(?:(?:work out|compute|calculate|determine|find|get|take|first|then|the) )*"
+    r"(?:(?P<sum>sum)|(?P<average>average|mean)|(?P<min>smallest|lowest|least|minimum|cheapest)"
+    r"|(?P<max>largest|highest|greatest|biggest|maximum|dearest))\b",
+    re.IGNORECASE,
+)
 _MOST: Final = 20
 _LONGEST_FIGURE: Final = 1000
 
@@ -177,20 +193,27 @@ class _Effect:
             counts |= {Fraction(node.operands.count(each)) for each in node.operands[:_MOST] if type(each) is Name}
 
 
-def contradicts(words: str, tree: Expression, places: int | None, rounding: str | None) -> str | None:
+def contradicts(
+    words: str, tree: Expression, places: int | None, rounding: str | None, *, whole: bool = False
+) -> str | None:
     """What in the words beside a formula it does not do: round, or work with a figure; None where it does all of it.
 
     Args:
         places: the decimal places that the type rounds to.
         rounding: the mode in which it does.
+        whole: whether the type holds whole numbers alone.
     """
     calls = [node for node in walk(tree) if type(node) is Call and node.function in _ROUNDING]
     modes = {node.mode or _ROUNDING[node.function] for node in calls} | ({rounding} if places is not None else set())
     chains = [node for node in walk(tree) if type(node) is Chain]
     modes |= {"floor" for node in chains if not {"//", "%"}.isdisjoint(node.operators)}
     rounded = _ROUNDED.search(words)
-    if rounded is not None and not modes & _MODES.get((rounded["way"] or "").lower(), modes):
-        return rounded[0]
+    if rounded is not None:
+        way = "down" if rounded["cut"] else (rounded["way"] or "").lower()
+        if not modes & _MODES.get(way, modes):
+            return rounded[0]
+    if not (whole or modes) and (said := _UNBROKEN.search(words)) is not None:
+        return said[0]
     effect, words = _Effect.of(tree), in_digits(words)
     said = _PLACES.search(words)
     to = {places, *(_constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
@@ -200,7 +223,12 @@ def contradicts(words: str, tree: Expression, places: int | None, rounding: str 
     spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names if len(names) <= _MOST else {})
     changed = (*_changes(words, effect), *_multiples(words, effect, names.values()))
     operated = (*_operations(spoken, shown, effect, tree), *_kinds(spoken, effect, tree))
-    found = (*changed, *(_UNMARKED.sub(lambda mark: _shown(shown[mark[0]]), each).strip() for each in operated))
+    found = (
+        *changed,
+        *(_UNMARKED.sub(lambda mark: _shown(shown[mark[0]]), each).strip() for each in operated),
+        *_aggregated(words, tree),
+        *unheld_figures(words, tree, effect.factors | effect.added),
+    )
     return next((shorten(each) for each in found), None)
 
 
@@ -309,6 +337,15 @@ def _shown(name: Name) -> str:
 
 def _adds(terms: list[tuple[Expression, bool]]) -> bool:
     return sum(more for _, more in terms) > 1
+
+
+def _aggregated(words: str, tree: Expression) -> Iterator[str]:
+    """Where words begin with another aggregate of a list than the formula is."""
+    head = _HEAD.match(words.strip())
+    if head is None or not isinstance(tree, Aggregate):
+        return
+    if tree.function == "count" or (tree.function in ("sum", "min", "max") and not head[tree.function]):
+        yield head[0]
 
 
 def _marked(spoken: str, names: Mapping[tuple[str, ...], str]) -> tuple[str, Mapping[str, Name]]:

@@ -408,10 +408,12 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
             step=id,
         )
 
-    if (phrase := contradicts(instruction, tree, kind.places, kind.rounding)) is not None:
+    whole = kind.kind == "integer"
+    if (phrase := contradicts(instruction, tree, kind.places, kind.rounding, whole=whole)) is not None:
         raise UnclearWords(
             f"step {id!r}: {phrase!r} in {shorten(instruction, 60)!r} is not what its formula does, which is carried "
-            "out: write it in the formula or the type, such as `round(x, 2)` or `decimal(2, half_up)`, or leave it out",
+            "out: write it in the formula or the type, such as `round(x, 2)`, `min(x, 50)` or `decimal(2, half_up)`, "
+            "or leave it out",
             step=id,
         )
 

@@ -202,6 +202,14 @@ def test_what_is_understood_is_carried_out(text: str, value: float) -> None:
     *((words, "x") for words in ("Negate x", "Square root of x", "Take the reciprocal of it", "The absolute value")),
     *((words, "x + 5") for words in ("Add 10 dollars", "Add a fee of 10 EUR", "Add 10 euros to x", "Divide it")),
     *((words, "x * fee") for words in ("Add them up", "Find the difference", "Remainder of both")),
+    *((words, "x + fee") for words in ("Average of x and fee", "Square root of x")),
+    *((words, "x - fee") for words in ("Absolute difference", "Number of full boxes")),
+    # Another bound, line or rate, or none.
+    *((words, "x * 2") for words in ("Fee, capped at 50", "Limit it to 50", "Total, min. 5", "Max. of 5", "VAT 9%")),
+    *((words, "max(x, 50)") for words in ("Cap at 50", "At least 5", "At most 50")), ("At least 50", "min(x, 50)"),
+    *((words, "x > 50") for words in ("Is x at least 50?", "Is x over 60?", "Is x less than 50?", "Not more than 60")),
+    *(("VAT of 19%", formula) for formula in ("x * 0.07", "x * fee")), ("Truncate it", "round(x)"),
+    *((words, "round(x, 2)") for words in ("Rounded half even", "Round it down")),
 ])  # fmt: skip
 def test_words_that_say_another_operation_than_the_formula_are_refused(words: str, formula: str) -> None:
     """What a description says that is done with a figure or with names of the step, the formula does."""
@@ -217,6 +225,13 @@ def test_words_that_say_another_operation_than_the_formula_are_refused(words: st
     *(("Deduct 20%", formula) for formula in ("x * 0.8", "x - x / 5", "x * 80 / 100", "x * (100 - 20) / 100")),
     *(("Subtract the fee from x", formula) for formula in ("x - fee", "-fee + x", "x * (1 - fee)", "(x - fee) * 2")),
     ("Multiply x by fee", "fee * x + 3"), ("Divide 100 by x", "100 / x"), ("Round x to 2 decimals", "round(x, 2)"),
+    *((words, "(x + fee) / 2") for words in ("Average of x and fee", "Mean of both")), ("Square root of x", "x^(1/2)"),
+    *((words, "min(max(x, 5), 50)") for words in ("At least 5", "Cap at 50", "Minimum 5, max. 50")),
+    *((words, "x >= 50") for words in ("Is x at least 50?", "Is x less than 50?")), ("Over 5 or 10%", "x * 10% > 5"),
+    *(("VAT of 19%", formula) for formula in ("x * 0.19", "x * 1.19", "x * 19 / 100", "x - x / 1.19")),
+    *((words, "x // 3") for words in ("Number of full boxes", "Round it down")), ("Largest of 3", "max(x, fee)"),
+    *(("Add VAT", formula) for formula in ("x * 1.19", "x * fee")), ("Deduct the deposit", "x + -2 * fee"),
+    ("Absolute difference", "abs(x - fee)"), ("Rounded half even", "round(x, 2, half_even)"), ("100%", "x / fee"),
     ("Price of a double room", "x + fee"), ("Second half of the year", "x * 3"), ("Difference of x and fee", "fee - x"),
     ("Average of both", "(x + fee) / 2"), ("Negate x", "0 - x"), ("Square root of x", "x ^ 0.5"), ("Mean", "x * 0.5"),
     ("Add 5 dollars", "x + 5"), ("Add them up", "x + fee * 2"), ("The product", "x * x"), ("Average price", "x + fee"),
@@ -226,6 +241,22 @@ def test_words_are_held_against_what_a_formula_does(words: str, formula: str) ->
     """However it is written: the same effect is the same operation."""
     for sentence in (words, f"{words}."):
         assert Step("t", formula, instruction=sentence).instruction == sentence
+
+
+@all_rows("words, formula, said", [
+    *(("Sum of xs", formula, "Sum") for formula in ("max of xs", "count of xs")), ("The largest", "max of xs", None),
+    ("The smallest of xs", "max of xs", "smallest"), ("Average of xs", "sum of xs", "Average"),
+    ("Average of xs", "(sum of xs) / 3", None), ("Cap at 5", "min(sum of xs, 5)", None),
+    ("5% of it", "xs[0] * 5%", None),
+])  # fmt: skip
+def test_words_are_held_against_aggregates_and_choices(words: str, formula: str, said: str | None) -> None:
+    """Another aggregate than the words name is refused; what stands in a choice or a row may be what they say."""
+    text = f'inputs: xs: list of number, n\nt = {formula}  "{words}"'
+    if said is None:
+        Procedure.parse(text)
+    else:
+        with pytest.raises(ProcedureError, match=f"line 2: .*{said}"):
+            Procedure.parse(text)
 
 
 @pytest.mark.parametrize(
