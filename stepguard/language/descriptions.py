@@ -29,10 +29,12 @@ from stepguard.language.vocabulary import (
     DETERMINERS,
     DOUBTFUL,
     GROUPS,
+    JOINING,
     LEADING,
     LOOSE,
     NAMED_UNSPACED,
     NAMING,
+    PERSONS,
     PLAIN_ADVERBS,
     QUANTITIES,
     SEQUENCE,
@@ -75,6 +77,7 @@ _STEERING: Final = frozenset(
 _CLAUSES: Final = frozenset(
     ("if", "when", "whenever", "unless", "while", "until", "for", "once", "as", "in", "on", "provided", "assuming")
 )
+_BEFORE_A_NOUN: Final = VERBS | QUANTITIES | LOOSE | JOINING | UNSURE | DETERMINERS | SEQUENCE
 _GROUP: Final = GROUPS | DETERMINERS | frozenset(("and",))
 _LIMITS: Final = frozenset(
     ("least", "most", "less", "more", "fewer", "lower", "higher", "below", "above", "over", "under")
@@ -284,11 +287,17 @@ def _loose(words: str, found: list[str], own: _Names, spoken: frozenset[str], *,
         return unread
     if (head not in VERBS or head in QUANTITIES) and not purpose and (clause := _clause(words)) is not None:
         return clause
+    # In `Negotiate the price` or `The clerk sets the price` somebody does something with what is worked out.
+    for word, behind in pairwise(told):
+        if behind in DETERMINERS and word not in _BEFORE_A_NOUN and word not in own and word not in spoken:
+            return word
     asked = False
     for at, word in enumerate(told):
         asked = asked or word in _ASKING
         if word in spoken:
             continue
+        if word in PERSONS and word not in own:
+            return word
         if word in UNSURE and not _harmless(told, at, asked=asked):
             return word
         if word.endswith("ly") and word not in PLAIN_ADVERBS and word not in own:

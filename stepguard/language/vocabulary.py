@@ -127,6 +127,21 @@ GROUPS: Final = _set(
 )
 """Whom, and when, a change concerns: beside a verb that changes something they must be of the step."""
 
+PERSONS: Final = _set(
+    """
+    manager managers supervisor supervisors boss approval approvals approve approved approves consent permission
+    signature signatures colleague colleagues authorisation authorization
+    """
+)
+"""Free text that names them says that somebody does something, which no formula does, unless they are of the step."""
+
+JOINING: Final = _set(
+    """
+    of to from by and or plus minus times than per off into onto as up down out back all both half twice thrice
+    """
+)
+"""What may stand in front of a determiner beside verbs, quantities and prepositions: `half the fee`."""
+
 SEQUENCE: Final = _set("first firstly second secondly third next then now finally lastly last also please")
 """What may stand in front of a description."""
 

@@ -9,6 +9,7 @@ not be understood has its note, and a program takes the procedure only where `Im
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,12 +18,13 @@ from stepguard.language.descriptions import governs
 from stepguard.language.expression_parsing import check_grouping
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.hidden_formulas import assigns
+from stepguard.language.stated_figures import foreign_figures
 from stepguard.language.terms import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
 from stepguard.procedure.inputs import Input, as_inputs
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.statements import If, Statement, steps_in
+from stepguard.procedure.statements import Body, If, Statement, steps_in
 from stepguard.procedure.steps import Step
 
 NoteKind = Literal["words", "left_out", "refused"]
@@ -81,7 +83,13 @@ _IF: Final = re.compile(
     re.IGNORECASE,
 )
 _ELSE: Final = re.compile(r"(?:otherwise|else|in all other cases|if not)\s*[,:]?\s*(?P<rest>.*)\Z", re.IGNORECASE)
-_BOX: Final = re.compile(r"\[[ xX]\]\s+")
+_BOX: Final = re.compile(r"\[(?P<ticked>[ xX])\]\s+")
+_DEFAULT: Final = re.compile(
+    r"\w+\s*(?::[^=]*)?=\s*-?(?:[0-9][0-9.,]*(?:\s?%|\s+[^\W\d_]+)?|[0-9-]+|true|false|\"[^\"]*\")\Z"
+)
+_BY_NUMBER: Final = re.compile(
+    r"\bsteps? [0-9]{1,9}\b(?:(?:,| and|, and| or| to|-|\u2013) ?[0-9]{1,9}\b)*|\Astep \w+\Z", re.IGNORECASE
+)
 _TITLE: Final = re.compile(r"\W*(?:the )?(?:steps?|procedure|instructions?|method|process)\W*\Z", re.IGNORECASE)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
 _BLANKS: Final = re.compile(r'(?P<quoted>"(?:[^"\\\n]|\\.)*")|\s{2,}')  # runs of them would be tried blank by blank
@@ -138,11 +146,23 @@ def _in_language(text: str, unnamed: str) -> ImportedProcedure | None:
 
 
 @dataclass
+class _Branches:
+    """An `if` to which further branches may be added."""
+
+    branches: list[tuple[Expression, Body]]
+    otherwise: Body = ()
+
+
+def _finished(body: Iterable[Statement | _Branches]) -> Body:
+    return tuple(If(each.branches, each.otherwise) if isinstance(each, _Branches) else each for each in body)
+
+
+@dataclass
 class _Block:
     """Steps below a line of words: those of a condition, or without one those of all other cases."""
 
     indent: int
-    body: list[Statement]
+    body: list[Statement | _Branches]
     condition: Expression | None
     line: int
     further: bool
@@ -162,7 +182,7 @@ class _ImportReader:
         self.answer: Expression | None = None
         self.names: set[str] = set()
         self.number = -1
-        self.body: list[Statement] = []
+        self.body: list[Statement | _Branches] = []
         self.blocks: list[_Block] = []
         self.item = ListItem()
         self.hidden = False  # inside of a comment of several lines
@@ -170,6 +190,7 @@ class _ImportReader:
         self.broken: int | None = None  # the same, while no statement stands below it
         self.governed: int | None = None  # the level of a heading that was refused, and has lines below it
         self.numbers: dict[int, int] = {}  # the last number of a list, by its indent
+        self.labelled: dict[int, str] = {}  # what the step with a number sets
         self.under: str | None = None  # the heading above, where that is what a header is called
         self.led: int | None = None  # the indent of the line above, where that says that something stands below it
         self.above: int | None = None  # the indent of a line outside of a list that may have a list below it
@@ -218,6 +239,7 @@ class _ImportReader:
         if _RULE.match(line):
             return
         if _TITLE.match(line) and label_of(line) is None:
+            self.under = None
             self.note(at, line, "left_out", "a heading")
             return
         if line.startswith("|"):
@@ -225,16 +247,27 @@ class _ImportReader:
             return
         # "answer: t3 = x" is a step and no header.
         header, label = _HEADER.match(line), label_of(line)
-        if header is None and self.under is not None and not assigns(line) and not (label and any(label.groups())):
-            self._header(self.under, line[label.end() :] if label else line, at)
-            return
+        if header is None and self.under is not None and not (label and any(label.groups())):
+            held = line[label.end() :] if label else line
+            # `- limit = 500` among inputs is one with a default; `- t1 = x + y` is the first step.
+            if not assigns(line) or (self.under.startswith("input") and _DEFAULT.match(held)):
+                self._header(self.under, held, at)
+                return
         self.under = None
         if header is not None and header[2] is not None and not assigns(line.replace(":", " ")):
-            self._header(header[1].lower(), header[2].strip(), at)
+            if header[2].strip():
+                self._header(header[1].lower(), header[2].strip(), at)
+            else:
+                self.under = header[1].lower()
             return
         body = line[label.end() :] if label else line
         if (box := _BOX.match(body)) is not None:
             body = body[box.end() :]
+            if box["ticked"] != " ":
+                raise ProcedureError(
+                    "the box is ticked: it may be done, or be the one of several that was chosen: leave the tick, or "
+                    "the line, out"
+                )
         # A line that is no deeper than the condition ends its block.
         while self.blocks and indent <= self.blocks[-1].indent:
             self._close()
@@ -296,7 +329,7 @@ class _ImportReader:
         otherwise = _ELSE.match(body)
         last = self._current()[-1] if self._current() else None
         between = self.broken is not None and self.broken <= indent  # what was refused may be what it belongs to
-        further = otherwise is not None and isinstance(last, If) and not last.otherwise and not between
+        further = otherwise is not None and isinstance(last, _Branches) and not last.otherwise and not between
         if further and otherwise is not None:
             body = otherwise["rest"]
         condition = _IF.match(body)
@@ -322,6 +355,8 @@ class _ImportReader:
         step = self._step(body, default=None if own is None else f"step{number}")
         self.item.goes_on(at, line, indent, step, nested=bool(self.blocks))
         self.number = number
+        if own is not None:
+            self.labelled[number] = step.id
         self._add(step)
         if step.expression is None:
             self.note(at, line, "words", f"words alone: {step.id!r} is what the model answers, and nothing checks it")
@@ -350,15 +385,34 @@ class _ImportReader:
         unknown = [name for name in step.reads if name not in self.names]
         if unknown:
             raise ProcedureError(f"step {step.id!r} reads {unknown[0]!r}, which is no input and set by no step above")
+        if step.expression is not None and step.instruction is not None and '"' not in body:
+            self._check_figures(step, step.instruction, step.expression)
         return step
 
-    def _current(self) -> list[Statement]:
+    def _check_figures(self, step: Step, words: str, tree: Expression) -> None:
+        """Refuse figures in words that the formula does not have, and steps named by a number that it does not read."""
+        for said in _BY_NUMBER.finditer(words):
+            for number in re.findall(r"[0-9]+\b", said[0]) or ("0",):
+                named = self.labelled.get(int(number))
+                if named not in step.reads:
+                    remedy = "leave that out" if named is None else f"write the formula with {named!r}"
+                    raise ProcedureError(f"the words name {said[0]!r}, which the formula does not read: {remedy}")
+        figure = next(foreign_figures(_BY_NUMBER.sub(" ", words), tree, (step.id, *step.reads)), None)
+        if figure is not None:
+            raise ProcedureError(
+                f"{figure!r} in the words {words[:60]!r} is no figure of the formula: write it there, or leave it out"
+            )
+
+    def _current(self) -> list[Statement | _Branches]:
         return self.blocks[-1].body if self.blocks else self.body
 
     def _add(self, statement: Statement) -> None:
-        self.broken = None
         self._current().append(statement)
-        self.names.update(step.id for step in steps_in((statement,)))
+        self._set((statement,))
+
+    def _set(self, body: Body) -> None:
+        self.broken = None
+        self.names.update(step.id for step in steps_in(body))
 
     def _close(self) -> None:
         block = self.blocks.pop()
@@ -369,18 +423,15 @@ class _ImportReader:
 
     def _branch(self, block: _Block) -> None:
         """Add the steps of a condition, or of what stands behind it, to where they belong."""
-        body = tuple(block.body)
-        last = self._current()[-1] if block.further else None
-        if not isinstance(last, If):
-            assert block.condition is not None
-            self._add(If(((block.condition, body),)))
-            return
-        self._current().pop()
-        self._add(
-            If(last.branches, body)
-            if block.condition is None
-            else If((*last.branches, (block.condition, body)), last.otherwise)
-        )
+        body, current = _finished(block.body), self._current()
+        last = current[-1] if block.further else None
+        if not isinstance(last, _Branches):
+            current.append(last := _Branches([]))
+        if block.condition is None:
+            last.otherwise = body
+        else:
+            last.branches.append((block.condition, body))
+        self._set(body)
 
     def made(self, unnamed: str) -> ImportedProcedure:
         """The procedure of all lines, and the notes on them."""
@@ -388,7 +439,8 @@ class _ImportReader:
             self._close()
         procedure = None
         try:
-            procedure = Procedure(self.body, inputs=self.inputs, answer=self.answer, name=self.name or unnamed)
+            body = _finished(self.body)
+            procedure = Procedure(body, inputs=self.inputs, answer=self.answer, name=self.name or unnamed)
         except ProcedureError as error:
             self.note(0, "", "refused", f"what was understood makes no procedure: {error}")
         return ImportedProcedure(procedure, tuple(sorted(self.notes, key=lambda note: note.line)))

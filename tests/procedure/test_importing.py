@@ -170,6 +170,9 @@ REFUSED = [
     *("Do not do this: t = x * 2", "Add one (only for members): t = x + 1", "Members: t = x * 0.9", "x > 3: t = x + 1"),
     *("1. The next step is optional.", "Add one unless paid: t = x + 1", "t = x + 1  # only if x > 3", "~~t = x + 1~~"),
     *("> t = x + 1", "t = z + 1", "| a | b |", "Falls es regnet: t = x + 1", "\u5982\u679c\u4e0b\u96e8: t = x + 1"),
+    *("Fee for the first 30 days: t = x * 2", "VAT of 19%: t = x * 0.07", "Total at 5 a day: t = x * 4"),
+    *("Total of step 7: t = x * 2", "Step 1a: t = x * 2", "- [x] Total: t = x + 1", "Get approval: t = x + 1"),
+    *("Negotiate the price: t = x * 2", "The clerk sets the price: t = x * 2", "Let the manager check the fee: t = x"),
     *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "t = 1.000 + x"),
 ]
 
@@ -183,6 +186,23 @@ def test_what_is_not_certain_is_refused_with_a_note_and_left_out(line: str) -> N
     assert refused[0].message
     assert not found.complete
     assert found.procedure == Procedure.parse("inputs: x\nbefore = x * 2\nafter = before + 1")
+
+
+@all_rows("line", [
+    *("2. Add 30: t = before + 30", "2. Take step 1 and double it: t = before * 2", "2. Sum 7: t7 = before + x"),
+    *("2. VAT (19%): t = before * 0.19", "- [ ] Total: t = before + 1", "2. The fee of the order: t = before * 2"),
+])  # fmt: skip
+def test_figures_and_steps_that_the_formula_has_may_be_named(line: str) -> None:
+    """The words are a description then, and the step is the formula."""
+    assert import_procedure(f"inputs: x\n1. before = x * 2\n{line}").complete
+
+
+@all_rows("declared", ["Inputs:\n- x\n- fee: money(EUR) = 5 EUR", "Inputs:\nx\nfee: money(EUR) = 5 EUR\n\nSteps:"])
+def test_inputs_may_stand_in_a_list(declared: str) -> None:
+    """Below a line that says so, with their types and defaults, up to the steps; the answer may stand so, too."""
+    found = import_procedure(f"# Bill\n{declared}\n- t = x + 1\nAnswer:\n- t")
+    assert found.procedure == Procedure.parse("name: Bill\ninputs: x, fee: money(EUR) = 5 EUR\nt = x + 1")
+    assert found.complete
 
 
 @all_rows("line", ["1. If it rains:", "For members:", "1. Only on Fridays:", "<!-- no longer done:"])
