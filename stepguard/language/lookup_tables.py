@@ -208,7 +208,8 @@ class Table:
         Args:
             name: the name of the table.
             text: what the file holds.
-            keys: the types of the keys, by column; text where none is given.
+            keys: the types of the keys, by column, in the order in which one looks up; by default all columns are of
+                type text, in the order of the file.
             value: the type of the last column.
 
         Raises:
@@ -230,11 +231,18 @@ class Table:
         columns = [cell.strip() for cell in lines[0]]
         if len(set(columns)) < len(columns):
             raise ProcedureError(f"table {name!r}: two columns have the same name")
-        given = dict(keys or {})
+        given = dict.fromkeys(columns[:-1], "text") if keys is None else keys
         unknown = [key for key in given if key not in columns[:-1]]
         if unknown:
             raise ProcedureError(f"table {name!r}: the file has no column {unknown[0]!r}: it has {', '.join(columns)}")
-        return cls(name, {column: given.get(column, "text") for column in columns[:-1]}, value, lines[1:])
+        if len(given) < len(columns) - 1:
+            left_out = next(column for column in columns[:-1] if column not in given)
+            raise ProcedureError(
+                f"table {name!r}: the file has a column {left_out!r} in front of the value: make it a key"
+            )
+        order = [*map(columns.index, given), len(columns) - 1]
+        rows = [[row[at] for at in order] if len(row) == len(columns) else row for row in lines[1:]]
+        return cls(name, given, value, rows)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Table):

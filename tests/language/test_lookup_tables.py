@@ -283,9 +283,9 @@ def test_tables_are_the_same_where_all_of_them_is() -> None:
 
 
 def test_a_csv_file_has_names_and_rows() -> None:
-    """Its first line names the columns; only those of the keys have a type, and that of the value is given apart."""
+    """Its first line names the columns; the keys have types and an order, and that of the value is given apart."""
     text = "\ufeff country , age,price\n\nDE,up to 5,1.50\n , ,\nDE,over 5,2"
-    table = Table.from_csv("fee", text, keys={"age": "integer"}, value="number")
+    table = Table.from_csv("fee", text, keys={"country": "text", "age": "integer"}, value="number")
     assert table == Table(
         "fee", {"country": "text", "age": "integer"}, "number", [("DE", "up to 5", "1.5"), ("DE", "over 5", "2")]
     )

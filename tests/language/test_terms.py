@@ -520,15 +520,18 @@ def test_ranges_that_meet_in_one_key_and_not_in_the_other_are_no_overlap() -> No
 
 
 def test_a_table_is_read_from_csv() -> None:
-    """The first line names the columns; types are given for those that are no texts."""
+    """The first line names the columns; the keys are looked up in the order in which they are declared."""
     text = '\ufeffage,"country",price\nunder 18,DE,1.00\n18 to 65,DE,2.50\n"over 65",DE,"1,000"\n\n'
-    prices = Table.from_csv("prices", text, keys={"age": "integer"}, value="money(EUR)")
-    assert prices.look_up((70, "DE")) == Decimal("1000.00")
+    prices = Table.from_csv("prices", text, keys={"country": "text", "age": "integer"}, value="money(EUR)")
+    assert prices.look_up(("DE", 70)) == Decimal("1000.00")
+    assert Table.from_csv("sizes", "size,zone,fee\na,b,1\nb,a,2").look_up(("a", "b")) == "1"
     for bad in ("age\n1", "age,price\n", "age,age,price\n1,2,3", 'age,price\n"1,2'):
         with pytest.raises(ProcedureError):
             Table.from_csv("prices", bad)
     with pytest.raises(ProcedureError, match="no column 'ag'"):
         Table.from_csv("prices", text, keys={"ag": "integer"})
+    with pytest.raises(ProcedureError, match="a column 'country' in front of the value: make it a key"):
+        Table.from_csv("prices", text, keys={"age": "integer"})
 
 
 def test_every_number_finds_the_one_range_that_holds_it() -> None:
