@@ -123,7 +123,6 @@ class _TermTypes:
             case Chain(operands, operators):
                 if self.scaled and (part := scaled_operand(tree, self.named, self.currency)) is not None:
                     return self.of(part)
-                check_divisors(tree)
                 check_hundredths(tree, self.of)
                 total, text = self.of(operands[0]), operands[0]
                 for at, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):

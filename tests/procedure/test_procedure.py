@@ -85,7 +85,6 @@ REFUSED: list[tuple[str, int, str]] = [
         "'r' is R: give it a text",
     ),
     ("inputs: x\nt = x / 0", 2, "'x / 0' divides by 0"),
-    ("inputs: xs: list of number\nt = xs[0] mod 0", 2, "divides by 0"),
     ("inputs: w: quantity(kg)\nt: quantity(L) = w / 5 kg/L", 2, "'L', which is no input and set by no step: a unit"),
     ("inputs: a: date, b: date\nt: date = a + b", 2, "two of them have a difference, such as `due - today`"),
     ("inputs: a: date, b: date\nt: boolean = a - b > 1 month", 2, "`due <= bought + 1 month`, or count days"),
