@@ -280,7 +280,7 @@ def test_what_is_of_no_type_is_refused_with_what_to_write(text: str, says: str) 
             for text in ("i if flag else i", "first of [i]", "sum of [i]", "max of [i]", "count of ps", "[i][0]")
         ),
         *((text, "percent") for text in ("p if flag else p", "min of ps", "ps[i]", "{a: p}.a")),
-        *(("i if flag else p", "number"), ("[i, n]", "list of number"), ("{a: i}", "record"), ("i in ps", "boolean")),
+        *(("n if flag else p", "number"), ("[i, n]", "list of number"), ("{a: i}", "record"), ("i in ps", "boolean")),
     ],
 )
 def test_numbers_that_are_computed_with_are_numbers(text: str, kind: str) -> None:
