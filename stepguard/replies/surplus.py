@@ -198,7 +198,7 @@ class Surplus:
     def _is_set_off(self, path: tuple[str, ...], text: str, label: str) -> bool:
         """Whether a key says that what it names is another value, or how a value is to be changed."""
         words = label.casefold().split()
-        if alters(label, self.understanding.own | PRAISE | {"thoughts"}):
+        if alters(label, self.understanding.own | PRAISE | {"thoughts", "extra"}):
             return True
         if not _SETTING.isdisjoint(words) and not self._is_further(label) and not is_courtesy(text):
             return text.casefold() not in PRAISE
