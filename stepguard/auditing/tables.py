@@ -13,8 +13,9 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
-from stepguard.language.lexicon import QUANTITIES, RIGHTING, UNITS
+from stepguard.language.lexicon import RIGHTING, UNITS
 from stepguard.language.value_types import NUMBER
+from stepguard.language.vocabulary import QUANTITIES
 from stepguard.procedure.steps import Step
 
 VALUE_HEADS: Final = frozenset((
@@ -26,7 +27,9 @@ _PERSONAL: Final = VALUE_HEADS - {"value", "result", "output", "answer"}
 """Heads that say that a column is the writer's own, whatever another one is."""
 _REFERENCES: Final = frozenset(("expected", "reference", "key", "check", "verification", "truth", "target"))
 """Heads of what a value is compared with, and not corrected to."""
-_DATA: Final = QUANTITIES | frozenset(("qty", "each", "unit", "price", "rate", "count", "date", "day", "no"))
+_DATA: Final = QUANTITIES - VALUE_HEADS | frozenset(
+    ("qty", "each", "unit", "price", "rate", "count", "date", "day", "no")
+)
 """Heads of numbers of another kind."""
 _SCALES: Final = UNITS - {"unit", "units"} | {"factor", "exponent", "power"}
 _NO_HEADS: Final = frozenset(("from", "to", "before", "until", "since", "than", "between", "min", "max"))
@@ -213,7 +216,9 @@ class RowReader:
             if understanding.is_strange_cell(head, cell):
                 yield f"another cell of its row, {understanding.shown(cell)}, is not understood"
             words = _words(head)
-            compared = words & (_REFERENCES | _DATA) or not _PERSONAL.isdisjoint(_words(written))
+            compared = (words & (_REFERENCES | _DATA) and not words & RIGHTING) or not _PERSONAL.isdisjoint(
+                _words(written)
+            )
             foreign = column not in own and not compared
             scaled = words & (UNITS | _SCALES) and (Head.read(cell) or Head()).power
             if ((foreign or words & _SCALES) and _is_another(cell, entry)) or scaled:
