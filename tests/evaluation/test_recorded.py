@@ -137,6 +137,7 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
         ("returns", 2, 400, 16, "fresh-400.txt"),
         ("returns", 3, 500, 8, "fresh-500.txt"),
         ("returns", 3, 600, 2, "fresh-600.txt"),
+        ("returns", 3, 602, 10, "fresh-602.txt"),
         ("claims", 2, 200, 16, "fresh-claims.txt"),
     ],
 )
