@@ -97,7 +97,10 @@ def timeless(row: dict[str, Any]) -> dict[str, Any]:
     "folder",
     [
         f"qwen2.5-coder-1.5b-{name}"
-        for name in ("planbench", "procbench", "procbench-fresh", "procbench-second", "web-of-lies")
+        for name in (
+            *("planbench", "procbench", "procbench-fresh", "procbench-second", "web-of-lies"),
+            *("tracking", "navigate", "object-counting"),
+        )
     ],
 )
 def test_recorded_runs_on_the_items_of_others_end_as_they_did(
@@ -139,6 +142,7 @@ def test_the_table_of_rungs_follows_from_the_recorded_replies() -> None:
         ("returns", 3, 600, 2, "fresh-600.txt"),
         ("returns", 3, 602, 10, "fresh-602.txt"),
         ("claims", 2, 200, 16, "fresh-claims.txt"),
+        ("returns", 1, 0, 24, "../qwen2.5-coder-0.5b-returns/table.txt"),
     ],
 )
 def test_the_table_of_decisions_follows_from_the_recorded_replies(
@@ -146,8 +150,9 @@ def test_the_table_of_decisions_follows_from_the_recorded_replies(
 ) -> None:
     """Procedures that branch, look up and count days end as they did, with the same calls and tokens."""
     benchmarks = Path(__file__).parents[2] / "benchmarks"
-    folder = benchmarks / "results" / "qwen2.5-coder-1.5b-decisions"
-    table = (folder / file).read_text(encoding="utf-8").splitlines()
+    path = benchmarks / "results" / "qwen2.5-coder-1.5b-decisions" / file
+    folder = path.parent
+    table = path.read_text(encoding="utf-8").splitlines()
     rows = [line for line in table if line.split()[:2] == [desk, str(size)]]
     command = [sys.executable, str(benchmarks / "branches.py"), "--store", str(folder / "replies.jsonl")]
     command += ["--desks", desk, "--sizes", str(size), "--seed", str(first), "-n", str(cases)]
