@@ -20,31 +20,27 @@ HIDDEN: Final = "[redacted]"
 _PAIR: Final = r"\(\s*b?[\"'][\w-]*(?:authorization|key|token|secret|password|cookie)[\"'],\s*b?[\"']"
 _SECRETS: Final = lazy_pattern(
     # NAME=VALUE, also URL-encoded, or quoted within JSON.
-    r"(?P<named>(?<![\w-])[\w-]*(?:key|token|secret|password|passwd|pwd|signature|sig)(?:=>?|%3D)\\?[\"']?)"
-    r"[^\s&\"'<>\\]+"
+    r"(?P<named>(?<![\w-])[\w-]*(?:key|token|secret|password|passwd|pwd|signature|sig)(?:=>?"
+    r"|%3D)\\?[\"']?)[^\s&\"'<>\\]+"
     # Words that name a secret only in the query of an address.
     r"|(?P<query>(?:[?&]|%3F|%26)(?:auth|authorization|code|credentials?|jwt|session)(?:=|%3D))[^\s&\"'<>\\]+"
     # A header, or a member of JSON.
     r"|(?P<header>(?<![\w-])(?:[\w-]*[-_])?(?:authorization|api[-_]?key|password|passwd|pwd|subscription[-_]?key"
-    r"|(?:access|api|auth|client|id|refresh|session)[-_]?(?:token|secret))"
-    r"\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
+    r"|(?:access|api|auth|client|id|refresh|session)[-_]?(?:token"
+    r"|secret))\\?[\"']?\s*:\s*\\?[\"']?)(?:[a-z]+\s+)?[^\s\"',}\\]+"
     # Such words stand before other things, too: what follows has to look like a secret.
     r"|(?P<likely>(?<![\w-])[\w-]*(?:key|token|secret)\\?[\"']?\s*:\s*\\?[\"']?)(?=[\w.~+/=*-]*[0-9])[\w.~+/=*-]{16,}"
     # Short ones need a digit and a letter, so that a count of tokens is left alone.
-    r"|(?P<short>(?<![\w-])[\w-]*(?:token|secret)\\?[\"']?\s*:\s*\\?[\"']?)"
-    r"(?=[\w.~+/=*-]*[0-9])(?=[\w.~+/=*-]*[a-z])[\w.~+/=*-]{6,}"
+    r"|(?P<short>(?<![\w-])[\w-]*(?:token|secret)\\?[\"']?\s*:\s*\\?[\"']?)(?=[\w.~+/=*-]*[0-9])(?=[\w.~+/=*-]*[a-z])"
+    r"[\w.~+/=*-]{6,}"
     # Headers as Python shows a list of pairs.
     rf"|(?P<pair>{_PAIR})[^\"']+"
     r"|(?P<cookie>\bcookie\\?[\"']?\s*:\s*\\?[\"']?)[^\r\n\"'\\]+"
     # The user and password of an address.
-    r"|(?P<address>://)[^\s/@]+(?=@)"
-    r"|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
+    r"|(?P<address>://)[^\s/@]+(?=@)|(?P<bearer>\bbearer\s+)[\w.~+/=*-]{6,}"
     # Keys that vendors begin in their own way, and JSON web tokens.
-    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}"
-    r"|\b(?:csk|gh[oprsu]|github_pat|nvapi|pplx|r8|tgp)[-_][\w*-]{12,}"
-    r"|\bAIza[\w-]{6,}"
-    r"|\b(?:AKIA|dapi)[\w-]{12,}"
-    r"|\beyJ[\w.=-]{16,}",
+    r"|\b(?:sk|gsk|xai|hf)[-_][\w*-]{3,}|\b(?:csk|gh[oprsu]|github_pat|nvapi|pplx|r8|tgp)[-_][\w*-]{12,}"
+    r"|\bAIza[\w-]{6,}|\b(?:AKIA|dapi)[\w-]{12,}|\beyJ[\w.=-]{16,}",
     re.IGNORECASE,
 )
 _PAIRS: Final = lazy_pattern(_PAIR, re.IGNORECASE)

@@ -71,16 +71,13 @@ _SUPER: Final = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+
 _SUB: Final = str.maketrans("₀₁₂₃₄₅₆₇₈₉", "0123456789")
 _TEXT: Final = re.compile(rf"\\(?:{'|'.join(sorted(TEXT - {'boxed', 'fbox'}))})\s*\{{\s*([A-Za-z ]{{1,30}}?)\s*\}}")
 _TOKEN: Final = re.compile(
-    r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)"
-    r"|(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
+    r"(?P<blank>[\s\u00a0\u2009\u202f\u2061\u2062]+|\\[,;:! ]|~)|(?P<number>[0-9]+(?:\.[0-9]+)?|\.[0-9]+)"
     r"|(?P<name>[A-Za-z_][A-Za-z0-9]*(?:_[A-Za-z0-9]+|_\{[A-Za-z0-9]{1,20}\}|[₀-₉]+)*)"
     # \log_2, \log_10, \log_{10}; TeX takes one digit without braces, so \log_123 is not read.
-    r"|(?P<latex>\\log_(?:[0-9](?![0-9])|10(?![0-9])|\{[0-9]{1,6}\})|\\[A-Za-z]+)"
-    r"|(?P<brace>\\[{}|])"
+    r"|(?P<latex>\\log_(?:[0-9](?![0-9])|10(?![0-9])|\{[0-9]{1,6}\})|\\[A-Za-z]+)|(?P<brace>\\[{}|])"
     r"|(?P<super>[⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺]+)"
     rf"|(?P<vulgar>[{VULGAR}])"
-    r"|(?P<greek>[αβγδεθκλμνρστφωπΔ])"
-    r"|(?P<root>√)"
+    r"|(?P<greek>[αβγδεθκλμνρστφωπΔ])|(?P<root>√)"
     rf"|(?P<sign>\*\*|<=|>=|==|!=|[-+*/^()\[\]{{}}|,;=<>!±∪∞∅∈'{''.join(_SIGNS).replace('*', '')}])"
 )
 _BARE_FRACTION: Final = re.compile(r"\s*([0-9])\s*([0-9])(?![0-9.])")  # \frac12: TeX takes one digit for each argument

@@ -7,14 +7,9 @@ from typing import Final
 
 from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.unit_names import factors_of
-from stepguard.language.vocabulary import QUANTITIES, VERBS
+from stepguard.language.vocabulary import QUANTITIES, VERBS, word_set
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_GRAMMAR: Final = _set(
+_GRAMMAR: Final = word_set(
     """
     a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is are
     was were be been being am has have had having do does did done will shall can must going to of in on at by for from
@@ -27,7 +22,7 @@ _GRAMMAR: Final = _set(
     ii iii iv vi vii viii ix them i'd we've we're we'll we'd let's it's that's here's there's what's
     """
 )
-NOUNS: Final = _set(
+NOUNS: Final = word_set(
     """
     step part line number value result answer solution output total variable figure term side calculation
     computation equation formula expression operation operand arithmetic math mathematics algebra order way time
@@ -39,7 +34,7 @@ NOUNS: Final = _set(
     yaml whole rest half third quarter fourth twice thrice hand sequence submission
     """
 )
-_ADJECTIVES: Final = _set(
+_ADJECTIVES: Final = word_set(
     """
     equal more less fewer larger smaller greater lower higher longer shorter remaining whole new own same current
     corresponding respective intermediate individual overall altogether combined separate single additional extra
@@ -48,7 +43,7 @@ _ADJECTIVES: Final = _set(
     carefully accordingly together even odd true valid structured successful successfully forward
     """
 )
-_ELSEWHERE: Final = _set(
+_ELSEWHERE: Final = word_set(
     """
     der die das den dem des ein eine einen einem einer wir ich uns es hier ist sind werden also daher damit somit
     folglich nun jetzt dann zuerst zunächst danach anschließend schließlich zuletzt insgesamt und mit für von vom
@@ -70,7 +65,7 @@ _ELSEWHERE: Final = _set(
 """Words of grammar, calculation and answers in German, French, Spanish and Italian.
 
 Those that may be another word of English are left out, such as names, persons and ``est``."""
-_ACTIONS: Final = _set(
+_ACTIONS: Final = word_set(
     """
     be equal become give get yield make mean obtain compute calculate determine evaluate work derive know call write
     set define update round start begin continue proceed move go come arrive take use plug substitute apply keep
@@ -81,25 +76,25 @@ _ACTIONS: Final = _set(
     reach generate invoke
     """
 )
-REMARKS: Final = _set("correct right verified checked confirmed exact check checks checking verification proof")
+REMARKS: Final = word_set("correct right verified checked confirmed exact check checks checking verification proof")
 """What praises a claim behind it, or checks it."""
-PRAISE: Final = _set("valid success successful ok okay yes true right done good correct verified")
+PRAISE: Final = word_set("valid success successful ok okay yes true right done good correct verified")
 """What heads a column that holds no values."""
-COMPARING: Final = _set(
+COMPARING: Final = word_set(
     "deviation difference variance change delta offset residual remainder growth reduction ratio share percentage"
 )
 """What heads a column that compares values, unless the procedure is about it."""
-FAULTS: Final = _set("wrong false error errors mistake mistakes warning warnings failed failure failures invalid")
+FAULTS: Final = word_set("wrong false error errors mistake mistakes warning warnings failed failure failures invalid")
 """What heads a column, or a key, under which "no" is praise."""
-UNITS: Final = _set("unit units currency scale magnitude multiplier base radix sign")
-_NOTHING: Final = _set("no none nothing null false 0 n/a na nil - \u2013 \u2014 keine aucune ninguno")
-CONDITIONS: Final = _set("when whenever once while until before after provided providing given")
-RIGHTING: Final = _set(
+UNITS: Final = word_set("unit units currency scale magnitude multiplier base radix sign")
+_NOTHING: Final = word_set("no none nothing null false 0 n/a na nil - \u2013 \u2014 keine aucune ninguno")
+CONDITIONS: Final = word_set("when whenever once while until before after provided providing given")
+RIGHTING: Final = word_set(
     "correct corrected right actual real true proper properly better really wrong false mistake meant intended richtig "
     "korrekt eigentlich bon juste vrai plut\u00f4t correcto verdadero mejor"
 )
 """Words beside an equation that set one before it right."""
-_WORKING: Final = _set(
+_WORKING: Final = word_set(
     """
     answer appear arise assist attach break build cause clarify combine compile consist consider construct convert
     copy cover deliver describe display elaborate ensure examine explain express extract fall find format gather go
@@ -111,7 +106,7 @@ _WORKING: Final = _set(
     """
 )
 """What is done with a task or a document."""
-_OF_GRAMMAR: Final = _set(
+_OF_GRAMMAR: Final = word_set(
     """
     be been being was were had up down out under over above below within along towards across back through same
     every each any because which who whose where there they their them they're he she his her you you're you've your
@@ -134,7 +129,7 @@ _OF_GRAMMAR: Final = _set(
     """
 )
 """Words around them, in four languages, besides what is understood everywhere: none says anything of a claim."""
-_OF_DOCUMENTS: Final = _set(
+_OF_DOCUMENTS: Final = word_set(
     """
     approve approval assessment breakdown case claimant applicant client buyer seller clause column comment company
     content conversation customer data deadline decision description detail document email employee employer entry
@@ -154,34 +149,34 @@ _OF_DOCUMENTS: Final = _set(
     """
 )
 """Of what work and documents speak, besides what is understood everywhere."""
-HEADS: Final = _set(
+HEADS: Final = word_set(
     "id name nr mine computed calculated obtained actual got unit description round rounds item items index pass data "
     "iteration iterations loop repeat call"
 )
 """Words in the head of a column or in a key of the writer's own, beside those that are understood everywhere."""
-LABELS: Final = _set("item items name names description product unit units step operation instruction formula")
+LABELS: Final = word_set("item items name names description product unit units step operation instruction formula")
 """What heads a column of names and descriptions."""
-_EXCLUDED: Final = _set(
+_EXCLUDED: Final = word_set(
     "sample mark marks people population error tolerance estimate check test withdraw copy correct "
     "compare cancel refund question odds replace bill grant seed"
 )
 """Quantities and actions of procedures that say something else of a claim."""
-OPERATIONS: Final = _set(
+OPERATIONS: Final = word_set(
     "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
     "evaluate work deduct adding subtracting multiplying dividing doubling tripling"
 )
-CHANGING: Final = _set(
+CHANGING: Final = word_set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice thrice double "
     "triple halve negative inverse reciprocal opposite about like than below under above exceed exceeds excluding "
     "exclude"
 )
-NO_LABEL: Final = _set(
+NO_LABEL: Final = word_set(
     "before input inputs will help hope problem task instruction request required requested wanted needed asked"
     " loss deficit debit"
 )
 """What is none of the writer's own claims as a label by itself."""
-ASKING: Final = _set("is are was were does did do can must shall will has have had am")
-_QUALIFYING: Final = _set(
+ASKING: Final = word_set("is are was were does did do can must shall will has have had am")
+_QUALIFYING: Final = word_set(
     """
     was were be being been had before until once only when while under above over below out down again must shall
     last more less fewer larger smaller greater lower higher longer shorter additional extra new same odd true per
@@ -189,7 +184,7 @@ _QUALIFYING: Final = _set(
     """
 )
 """Words that are understood in front of a claim, and say behind it when, how far or of what else it holds."""
-_DOUBTING: Final = _set(
+_DOUBTING: Final = word_set(
     """
     gross net annual monthly weekly daily hourly flat every half third quarter fourth twice thrice own problem point
     base power root place field assistant user update change leave save spend ask want request require need help
@@ -269,7 +264,7 @@ def _bases(word: str) -> Iterator[str]:
                 yield base[:-1]
 
 
-POINTING_BACK: Final = _set(
+POINTING_BACK: Final = word_set(
     """
     it its itself it's this that that's these those which such who whom whose here there former latter other others
     another same one ones else i i'm i've me my mine myself you your yours everyone everybody someone somebody
@@ -283,7 +278,7 @@ POINTING_BACK: Final = _set(
 )
 """Words of a sentence that may speak of what stands before it, or date, deny or doubt it."""
 MEASURES: Final = (
-    QUANTITIES - _EXCLUDED - _set("result results answer answers step steps value values output work term")
+    QUANTITIES - _EXCLUDED - word_set("result results answer answers step steps value values output work term")
 )
 """What a label may say of anything: ``Number of books``."""
 _UNDERSTOOD: Final = (
@@ -293,8 +288,8 @@ _INFLECTED: Final = (NOUNS | _ACTIONS | QUANTITIES | VERBS) - _EXCLUDED
 _STEADY: Final = _GRAMMAR | NOUNS | _ADJECTIVES | _ACTIONS | QUANTITIES | OPERATIONS | _ELSEWHERE
 _OF_WORK: Final = _WORKING | _OF_GRAMMAR
 _DOING: Final = _ACTIONS | VERBS
-_FINITE: Final = _set("is are was were has have had will")
-_FINITE_ELSEWHERE: Final = _set(
+_FINITE: Final = word_set("is are was were has have had will")
+_FINITE_ELSEWHERE: Final = word_set(
     """
     here's i've we've there's that's i'll we'll isn't aren't wasn't weren't ist sind wird werden hat habe haben steht
     stehen liest zeigt stammt kommt komme enthält kostet beträgt ergibt lautet rechne rechnen berechne berechnen
@@ -304,12 +299,12 @@ _FINITE_ELSEWHERE: Final = _set(
     calculamos obtenemos tenemos procedemos
     """
 )
-BEING: Final = _set(
+BEING: Final = word_set(
     "is are was were be been being isn't aren't wasn't weren't it's that's there's ist sind war waren wird werden wurde"
     " est sont était être es son fue era está están"
 )
 """Words by which a sentence says what something is."""
-LEADING: Final = _set(
+LEADING: Final = word_set(
     "the a an this that these those each every your my our their its his her of for to by in on no any"
 )
 """Behind which a word is no verb of a sentence."""

@@ -19,8 +19,8 @@ from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import BLANKS
 
 _UNITS: Final = (
-    "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz|Hz"
-    "|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
+    "st|nd|rd|th|km|cm|mm|nm|kg|mg|g|t|lb|lbs|oz|ft|in|mi|yd|h|hr|hrs|min|s|sec|ms|l|L|ml|mL|kW|kWh|MW|MWh|GHz|MHz|kHz"
+    "|Hz|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
 )
 RANGE: Final = "\u2013"
 _BLANKS: Final = f"[{BLANKS}]"
@@ -36,14 +36,13 @@ _GLUED_BEFORE: Final = lazy_pattern(
 )
 _SIGN_AFTER: Final = lazy_pattern(rf"[\s(\[{{=<>≤≥≠≈~:;,|\"'“‘*{_WIDE}、。]\Z")
 _GLUED_BEHIND: Final = lazy_pattern(
-    rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d"
-    rf"|[⁻⁺±{JOINT}]|\+/"
-    rf"|[{GROUPING}]\d|[割分成折半倍{WIDE_DIGITS}]|[円元块塊圓원]{_BLANKS}?\d"
+    rf"(?!(?:{_UNITS})(?![^\W{_WIDE}]))(?![{_WIDE}])\w|[^\w{_ENDS}]\d|[-_/@][A-Z]\b|[/_@]\w|\*+\w|-\w?\d|[⁻⁺±{JOINT}]"
+    rf"|\+/|[{GROUPING}]\d|[割分成折半倍{WIDE_DIGITS}]|[円元块塊圓원]{_BLANKS}?\d"
 )
 _LARGER: Final = (  # stems, in languages that write our digits
     "hundred|thousand|[mb]ill?ion|trill?ion|quadrill?ion|mill?iard|mil[jy]|miliar|milio|millon|millón|milh[ãõo]|bil[jy]"
-    "|bilh[ãõo]|tril[jy]|trilh[ãõo]|billiard|hundert|tausend|duizend|tusen|tusind|tisíc|tysi|tuhat|tuhan|ezer|lakh|crore"
-    "|juta|ribu|тысяч|тисяч|хиляд|миллион|миллиард|милион|милиард|мільйон|мільярд|триллион|[万萬億亿兆千百만억조천백]"
+    "|bilh[ãõo]|tril[jy]|trilh[ãõo]|billiard|hundert|tausend|duizend|tusen|tusind|tisíc|tysi|tuhat|tuhan|ezer|lakh"
+    "|crore|juta|ribu|тысяч|тисяч|хиляд|миллион|миллиард|милион|милиард|мільйон|мільярд|триллион|[万萬億亿兆千百만억조천백]"
     "|000(?![0-9])"
 )
 _LARGER_WORDS: Final = (
@@ -51,54 +50,50 @@ _LARGER_WORDS: Final = (
     "|bln|[mbt]n|trn|(?-i:MM)|m?[mt]kr|mdkr|тыс|тис|млн|млрд|трлн"
 )
 _SMALLER_WORDS: Final = (
-    "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?"
-    "|(?:ten|hundred|thousand|million)ths?|halves|thirds|quarters"
+    "bps?|basis[ \u00a0]points?|per[ \u00a0-]?(?:mil(?:le?)?|thousand)|pro[ \u00a0]?mill?e?|(?:ten|hundred|thousand"
+    "|million)ths?|halves|thirds|quarters"
 )
 _SEPARATED: Final = (
-    rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}"
-    rf"|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?|,?{_BLANKS}in{_BLANKS})"
+    rf"(?:{_BLANKS}|\s)?[)\]]?(?:[\s{BLANKS}\-{MINUS_SIGNS}]{{0,3}}|\s?[(\[\"'“‘„«*_]{{1,3}}(?:in{_BLANKS})?"
+    rf"|,?{_BLANKS}in{_BLANKS})"
 )
 """What may stand between a number and the word for thousands or millions that belongs to it."""
 _GOES_ON: Final = lazy_pattern(
     r"[ \u00a0]?\\[dtc]?frac(?![a-z])|"
     "[ \u00a0]?(?:[¼-¾⅐-⅞]|[0-9]{1,3}/[0-9])|['’\u00b4`\u02bc\u066c][0-9]"
-    rf"|\*\*[{_MINUS}+]?[0-9]| \*\* ?[{_MINUS}+0-9(]| ?\^ ?[{_MINUS}+0-9({{]| ?[⁻⁺][⁰¹²³⁴-⁹]"
-    rf"|{_BLANKS}(?:squared|cubed|to{_BLANKS}the{_BLANKS}power)\b|[- ]?fold\b"
-    rf"|![!\w^*/=]|!{_BLANKS}(?-i:[a-z=+*/])|{_BLANKS}:{_BLANKS}[0-9]"
+    rf"|\*\*[{_MINUS}+]?[0-9]| \*\* ?[{_MINUS}+0-9(]| ?\^ ?[{_MINUS}+0-9({{]| ?[⁻⁺][⁰¹²³⁴-⁹]|{_BLANKS}(?:squared|cubed"
+    rf"|to{_BLANKS}the{_BLANKS}power)\b|[- ]?fold\b|![!\w^*/=]|!{_BLANKS}(?-i:[a-z=+*/])|{_BLANKS}:{_BLANKS}[0-9]"
     rf"|{_BLANKS}[.,]{_BLANKS}?[0-9]|,\r?\n?{_BLANKS}?000(?![0-9])|{_BLANKS}&{_BLANKS}?[0-9]/[0-9]"
-    "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]"
-    "|[ \u00a0]?(?:[×x*·\u22c5\u2217]|times|\\\\times|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
+    "|[ \u00a0]?[\u2044\u2215][ \u00a0]?[0-9]|[ \u00a0]?(?:[×x*·\u22c5\u2217]|times|\\\\times"
+    "|\\\\cdot)[ \u00a0]?10[ \u00a0]?(?:\\^|\\*\\*|[⁻⁺⁰¹²³⁴-⁹])"
     rf"|{_SEPARATED}(?:{_LARGER})|{_BLANKS}?\(?[×x*]{_BLANKS}?1[,.]?000(?={_BLANKS}?(?:[)\n|;,]|\Z))"
     rf"|{_SEPARATED}(?:(?:{_LARGER_WORDS}|{_SMALLER_WORDS})(?![^\W\d_])|[‰‱])|{_BLANKS}?[(\[][%‰]"
-    rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])"
-    rf"|{_BLANKS}?[(\[]?(?:credit|debit|haben|soll|cr|dr)(?![\w-])"
-    rf"|(?<=[.,][0-9]{{2}}){_BLANKS}(?-i:[HS]|OD|O/D)(?={_BLANKS}*(?:\n|\||\Z))"
-    rf"|[-{MINUS_SIGNS.replace(RANGE, '')}{RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)"
-    rf"|{_BLANKS}?[(\[;|\t]?{_BLANKS}?(?:in{_BLANKS})?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
-    rf"|{_BLANKS}?[(\[](?:in{_BLANKS})?(?:{SIGN}|(?-i:{CODE})){_BLANKS}?[tkmb]n?[)\]]"
-    rf"|{_BLANKS}and{_BLANKS}(?:an?|one|two|three){_BLANKS}(?:hal|third|quarter)"
-    rf"|[-{MINUS_SIGNS.replace(RANGE, '')}](?!\w|[{_MINUS}>])",
+    rf"|(?:{_BLANKS}(?:{SIGN}){_BLANKS}|(?:{SIGN}){_BLANKS}?)[0-9]{{2}}(?![0-9.,])|{_BLANKS}?[(\[]?(?:credit|debit"
+    rf"|haben|soll|cr|dr)(?![\w-])|(?<=[.,][0-9]{{2}}){_BLANKS}(?-i:[HS]|OD|O/D)(?={_BLANKS}*(?:\n|\||\Z))"
+    rf"|[-{MINUS_SIGNS.replace(RANGE, '')}{RANGE}]?{_BLANKS}*[{_MINUS}]{_BLANKS}*(?=\n|\||\Z)|{_BLANKS}?[(\[;"
+    rf"|\t]?{_BLANKS}?(?:in{_BLANKS})?[tkmbg][dn]?\.?{_BLANKS}?(?:(?:{SIGN})(?!{_BLANKS}?[0-9])|(?-i:{CODE})\b)"
+    rf"|{_BLANKS}?[(\[](?:in{_BLANKS})?(?:{SIGN}|(?-i:{CODE})){_BLANKS}?[tkmb]n?[)\]]|{_BLANKS}and{_BLANKS}(?:an?|one"
+    rf"|two|three){_BLANKS}(?:hal|third|quarter)|[-{MINUS_SIGNS.replace(RANGE, '')}](?!\w|[{_MINUS}>])",
     re.IGNORECASE,
 )
 """What makes a number another one: ``5 ½``, ``1'234``, ``5⁄8``, ``1.5 × 10^6``, ``(5) million``, ``5 lakh``, ``5-``."""
 _MONEY_GOES_ON: Final = lazy_pattern(
-    rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])"
-    rf"|,?{_BLANKS}?(?:(?i:and|und|et|y|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)"
-    rf"|{_BLANKS}(?i:con|com){_BLANKS}[0-9]{{2}}(?![0-9.,])"
-    rf"|(?<!\.[0-9]{{2}}),(?:{_BLANKS}|\r?\n)[0-9]{{3}}(?![0-9%])|\.(?:{_BLANKS}|\r?\n)[0-9]{{2,3}}(?=\s*(?:{SIGN}|(?:{CODE})\b|\||\n|\Z))"
+    rf"{_BLANKS}?[(\[\"'“‘*_]*(?:[kKmMbBtT]|[mM][mM]|[bBtT]r?[nN])(?![\w-])|,?{_BLANKS}?(?:(?i:and|und|et|y"
+    rf"|e){_BLANKS})?[0-9]{{1,2}}{_BLANKS}?(?:¢|(?i:{'|'.join(PARTS)})\b)|{_BLANKS}(?i:con"
+    rf"|com){_BLANKS}[0-9]{{2}}(?![0-9.,])|(?<!\.[0-9]{{2}}),(?:{_BLANKS}|\r?\n)[0-9]{{3}}(?![0-9%])|\.(?:{_BLANKS}"
+    rf"|\r?\n)[0-9]{{2,3}}(?=\s*(?:{SIGN}|(?:{CODE})\b|\||\n|\Z))"
 )
 """Behind an amount of money, what may be the unit of another number, or the rest of it: ``$3 M``, ``$3 20 cents``."""
 _SCALED_BEFORE: Final = lazy_pattern(
-    rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{SIGN}|{CODE}){_BLANKS}?\Z"
-    rf"|\b(?i:mio|mrd|tsd|thousands?|millions?|billions?)\.?{_BLANKS}(?:{SIGN}|{CODE}){_BLANKS}?\Z"
-    rf"|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]|(?i:thousands?|millions?|billions?)|['\u2019]?000s?){_BLANKS}\Z"
+    rf"\b(?:[tTkKmM]|[mMbB][nN])(?:{SIGN}|{CODE}){_BLANKS}?\Z|\b(?i:mio|mrd|tsd|thousands?|millions?"
+    rf"|billions?)\.?{_BLANKS}(?:{SIGN}|{CODE}){_BLANKS}?\Z|(?:{SIGN}|\b(?:{CODE})){_BLANKS}?(?:[kKmMbB]|[mMbB][nN]"
+    rf"|(?i:thousands?|millions?|billions?)|['\u2019]?000s?){_BLANKS}\Z"
 )
 """In front of a number, its scale with a currency: ``TEUR 5``, ``Mio. EUR 5``, ``€m 5``, ``USD million 5``."""
 _NEGATED: Final = lazy_pattern(
     r"\b(?:minus|negative|(?<!\bau )moins|(?<!\bal )menos|meno|минус|мінус)[\s:)]{1,3}\Z"
     rf"|[:=|(\t][^\S\n]?[{_MINUS}][^\S\n]\Z|[↓⬇]\ufe0f?\s?\Z|(?:マイナス|마이너스|[負负減▲△▼])\s?\Z"
-    r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z"
-    r"|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
+    r"|(?:[√∛∜]|\\(?:[dtc]?frac|sqrt(?:\[[0-9]\])?))[\s({]{0,2}\Z|\}\s?\{\s?\Z|[*\u2022\u25cf\u2217]{3,}[ -]?\Z",
     re.IGNORECASE,
 )
 """In front of a number, what makes it another one: below zero, a root, part of a fraction."""
@@ -106,9 +101,8 @@ _PER_UNIT: Final = lazy_pattern(r"/[a-z]+(?![\w/-])")
 """Behind an amount: ``$0.75/share``."""
 
 _SMALLER_UNITS: Final = (
-    "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g|grams?|mg|ml"
-    "|months?|weeks?|m|qts?|quarts?|pts?|pints?|cups?|tbsp|tsp|fl oz"
-    "|c|cts?|cents?|p|pence|rappen"
+    "days?|h|hrs?|hours?|min|mins|minutes?|s|secs?|seconds?|ft|feet|in|inch(?:es)?|oz|ounces?|lbs?|pounds?|cm|mm|g"
+    "|grams?|mg|ml|months?|weeks?|m|qts?|quarts?|pts?|pints?|cups?|tbsp|tsp|fl oz|c|cts?|cents?|p|pence|rappen"
 )
 _LARGER_UNITS: Final = (
     "years?|months?|weeks?|wks?|days?|d|h|hrs?|hours?|mins?|minutes?|ft|feet|foot|yds?|yards?|miles?|mi|lbs?|pounds?|st"
@@ -116,25 +110,22 @@ _LARGER_UNITS: Final = (
 )
 _BOUNDS: Final = (
     "up to|at most|at least|(?:no |not )?(?:more|less|fewer|greater|higher|lower) than|under|over|above|below|max|min"
-    "|max\\.|min\\.|a (?:maximum|minimum) of|maximum|minimum|as (?:much|little|many|few) as"
-    "|up to a total of|exceed(?:s|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|\u00fcber"
-    "|unter|au plus|au moins|jusqu'\u00e0|hasta|al menos|como m\u00e1ximo|fino a|almeno"
+    "|max\\.|min\\.|a (?:maximum|minimum) of|maximum|minimum|as (?:much|little|many|few) as|up to a total of|exceed(?:s"
+    "|ed|ing)?|beyond|bis zu|h\u00f6chstens|mindestens|\u00fcber|unter|au plus|au moins|jusqu'\u00e0|hasta|al menos"
+    "|como m\u00e1ximo|fino a|almeno"
 )
 """Behind which an amount is no more than the end of what is meant."""
 _MARKED: Final = rf"(?:(?:{SIGN}|(?:{CODE})\b)\s?)?"
 _GUESSED: Final = (
-    r"approx\.?|approximately|about|around|roughly|circa|(?-i:ca\.?)|nearly|almost|some|close to"
-    r"|somewhere (?:near|around)"
-    r"|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take|more or less"
-    r"|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly"
-    r"|i (?:think|guess|believe|suppose|assume)|as far as i (?:know|remember|recall)|unless i am mistaken|apparently"
-    r"|from memory|ballpark|roughly speaking"
-    r"|(?:would|could|might|may)(?: have)? (?:be(?:en)?|come to|amount to|cost|total)"
+    r"approx\.?|approximately|about|around|roughly|circa|(?-i:ca\.?)|nearly|almost|some|close to|somewhere (?:near"
+    r"|around)|est\.|estimated(?: at)?|(?:an )?estimate of|in the region of|(?:in|on) the order of|give or take"
+    r"|more or less|a good|maybe|perhaps|possibly|probably|presumably|likely|allegedly|reportedly|supposedly|i (?:think"
+    r"|guess|believe|suppose|assume)|as far as i (?:know|remember|recall)|unless i am mistaken|apparently|from memory"
+    r"|ballpark|roughly speaking|(?:would|could|might|may)(?: have)? (?:be(?:en)?|come to|amount to|cost|total)"
     r"|(?:serait|co\u00fbterait|s'\u00e9l\u00e8verait|ser\u00eda|costar\u00eda|sarebbe|costerebbe)(?: de| di| \u00e0)?"
-    r"|un[oa]s|voraussichtlich"
-    r"|sch\u00e4tzungsweise|zirka|\u00e0 peu pr\u00e8s|alrededor de|m\u00e1s o menos"
-    r"|etwa|ungef\u00e4hr|rund|knapp|gesch\u00e4tzt|vielleicht|wahrscheinlich|vermutlich|environ|presque|peut-\u00eatre|quiz\u00e1s?|casi"
-    r"|aproximadamente|aprox\.?|circa"
+    r"|un[oa]s|voraussichtlich|sch\u00e4tzungsweise|zirka|\u00e0 peu pr\u00e8s|alrededor de|m\u00e1s o menos|etwa"
+    r"|ungef\u00e4hr|rund|knapp|gesch\u00e4tzt|vielleicht|wahrscheinlich|vermutlich|environ|presque|peut-\u00eatre"
+    r"|quiz\u00e1s?|casi|aproximadamente|aprox\.?|circa"
 )
 _GUESSED_BEFORE: Final = lazy_pattern(
     rf"(?:(?<![^\W_])(?:{_GUESSED})[:,]?(?: an?| the| exactly)?\s?[\"'(]?|(?<=[\w:] )(?-i:c)\. ?"
@@ -143,10 +134,10 @@ _GUESSED_BEFORE: Final = lazy_pattern(
 )
 _GUESSED_BEHIND: Final = lazy_pattern(
     r"-?ish\b|-something\b|[- ]odd\b|[ ,(]{1,3}(?:tbc|tbd|not sure|pending|to be (?:confirmed|determined|agreed)"
-    r"|provisional|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)"
-    r"|\s?[\[(]?\?(?!\w)|,? (?:or so|or thereabouts|give or take)\b"
-    rf"|[^\S\n]{{0,9}},?[^\S\n]{{0,9}}[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)"
-    rf"(?:[\])]|[.,;|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",
+    r"|provisional|preliminary|roughly speaking)\b|[\s,]{0,2}\(?(?:\u00b1|\+/-|plus/minus)|\s?[\[(]?\?(?!\w)"
+    r"|,? (?:or so|or thereabouts|give or take)\b"
+    rf"|[^\S\n]{{0,9}},?[^\S\n]{{0,9}}[\[(]?(?:{_GUESSED}|(?:an )?estimate[ds]?)(?:[\])]|[.,;"
+    rf"|]?(?!{_BLANKS}?{_MARKED}[0-9])(?=\W|\Z)(?!{_BLANKS}\w))",
     re.IGNORECASE,
 )
 _SHARES: Final = (
@@ -158,12 +149,10 @@ _SHARED: Final = lazy_pattern(rf"\b(?:{_SHARES})(?: of)?(?: (?:the|an?))? [^\w\s
 _COUNTS: Final = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|several|both|each|many|dozen"
 _BEGINS_NUMBER: Final = lazy_pattern(rf"(?:(?:{SURE_CODE}) ?)?[^\w\s]*[0-9]", re.IGNORECASE)
 _NUMBER_BEFORE: Final = lazy_pattern(
-    r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z"
-    r"|\b(?:minus|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z"
-    r"|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
-    r"|[<>≤≥∓…≲≳≪≫⩽⩾] ?\Z|\\[lg](?:eq?|t)(?:slant)? ?\Z"
-    r"|[0-9]\(\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z|[\u221a\u221b] ?\Z"
-    r"|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
+    r"[\w)\]][+/.*^~%@]\Z|[0-9][:,=]\Z|[/\\\u2044\u2215±]\Z|(?<![.-])[-.]\Z|(?:[\s(\[{$€£]|\A),\Z|\b(?:minus"
+    r"|negative) \Z|- ?\([^\w\s]?\Z|[0-9)\]] ?(?:[x×*·⋅]|times|-|to) ?\(?\Z|\btimes \Z|[0-9]\w{0,3} ?[×*·⋅] ?\(?\Z"
+    r"|[<>≤≥∓…≲≳≪≫⩽⩾] ?\Z|\\[lg](?:eq?|t)(?:slant)? ?\Z|[0-9]\(\Z|[0-9] ?(?:to|or|and|bis|und|à|~) \Z|\.\. ?\Z"
+    r"|[\u221a\u221b] ?\Z|[0-9] ?[^\W\d_]{1,12}\.? ?(?:to|bis|à|up to|[-~]|\.\.+) ?\Z|\bbetween [^.;\n]{1,20} and \Z"
     r"|\b(?:per|every) \Z"
     rf"|\b(?:{_BOUNDS})(?: (?:the|an?|to|of))? \Z|\b(?:{_SHARES})(?: of)?(?: (?:the|an?|these|those))? \Z"
     rf"|\b(?:[0-9]+(?<!\b1)|{_COUNTS})%? (?:[^\W\d_]+ ){{0,2}}of (?:the )?\Z|\b(?:[0-9]+|{_COUNTS}) times \Z"
@@ -174,16 +163,14 @@ _NUMBER_BEHIND: Final = lazy_pattern(rf"[:.,@^*=+/\u2044\u2215][0-9]|[/_@]\w|[±
 _ENDS_AMOUNT: Final = lazy_pattern(r"[0-9][^\s0-9]*(?: [^\s0-9]{1,20}){0,2}\Z")
 _AMOUNT_BEHIND: Final = lazy_pattern(
     r"[),]? ?\(?(?:/|per\b|p\.a\.|an? (?:day|week|month|year|hour|minute|second|night|piece|person|head|kilo|dose)\b"
-    r"|(?:for )?(?:each|every)\b|apiece\b|je\b|pro\b)"
-    r"|\)? (?:par (?!carte)|por (?!favor)|cada |chaque |al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)"
-    r"|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w| [a-z]{1,4}\^?[-\u2212][0-9]"
+    r"|(?:for )?(?:each|every)\b|apiece\b|je\b|pro\b)|\)? (?:par (?!carte)|por (?!favor)|cada |chaque "
+    r"|al(?:la)? (?:giorno|mese|ora|chilo|kg|d\u00eda|mes)\b)|\)? ?(?:[×*·⋅] ?|x )[0-9(]|\^|\)\^|\*\w| ?[·⋅] ?\w"
+    r"| [a-z]{1,4}\^?[-\u2212][0-9]"
     rf"|,? (?:[0-9]+|{_COUNTS}) times\b| (?:zwei|drei|vier)mal\b| \(x ?[0-9]"
-    r"|\+(?!\w)| ?(?:[-+]|to|bis|\.\.+|~) ?[0-9]| (?:more|less|fewer)\b"
-    r"| (?:or|and) (?:more|less|fewer|above|below|over|under|up|higher|lower|older)\b"
-    r"|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b"
-    r"| [bt]\.?i\.?d\b| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]"
-    r"|, no[,:] "
-    r"| (?:at (?:most|least)|max|min|maximum|minimum)\b|[- ]?(?:plus|minus)\b"
+    r"|\+(?!\w)| ?(?:[-+]|to|bis|\.\.+|~) ?[0-9]| (?:more|less|fewer)\b| (?:or|and) (?:more|less|fewer|above|below|over"
+    r"|under|up|higher|lower|older)\b|%| (?:twice|thrice|daily|hourly|weekly|monthly|yearly|nightly)\b| [bt]\.?i\.?d\b"
+    r"| q[0-9i]{1,2}[hd]?\b| x ?[0-9]|\u2215|,? (?:or|in) [0-9]|, no[,:] | (?:at (?:most|least)|max|min|maximum"
+    r"|minimum)\b|[- ]?(?:plus|minus)\b"
     rf"|(?:,? | and |, and )[0-9]+(?:[.,][0-9]+)? ?(?:{_SMALLER_UNITS})(?!\w)"
 )
 """Behind an amount with its unit, what makes it another one: a rate, a factor, a power, the rest of it."""
@@ -197,14 +184,14 @@ _LARGER_BEFORE: Final = lazy_pattern(rf"[0-9] ?(?:{_LARGER_UNITS}|['\u2032\u00b0
 _LARGER_UNIT: Final = lazy_pattern(rf"[0-9][^\S\n]?-?(?:{_LARGER_UNITS}|['\u2032\u2019\u00b0])\Z", re.IGNORECASE)
 _LESS_BEHIND: Final = lazy_pattern(
     r"(?:\.(?=\s?[0-9]+(?:\.[0-9])?\s*(?:[.;,)\n]|\Z)))?"
-    rf"(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?"
-    rf"(?:(?!(?:{_SMALLER_UNITS})(?!\w))(?:{_UNITS})(?!\w)|[%*\u00d7$\u20ac\u00a3\u00a5/]|(?:{CODE})\b))"
-    rf"[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]|(?![{VULGAR}])[^\W\d_])"
+    rf"(?:{_BLANKS}|{_BLANKS}?-{_BLANKS}?|)(?![0-9]+(?:\.[0-9])?{_BLANKS}?(?:(?!(?:{_SMALLER_UNITS})(?!\w))(?:{_UNITS})"
+    rf"(?!\w)|[%*\u00d7$\u20ac\u00a3\u00a5/]|(?:{CODE})\b))[0-9]{{1,3}}(?:\.[0-9])?(?![0-9]|[.,:/-][0-9]"
+    rf"|(?![{VULGAR}])[^\W\d_])"
 )
 """Behind a larger unit, a number that is in the next smaller one, named or not: ``5 ft 10``, ``2 h 30``, ``1 m 80``."""
 _NEXT_UNIT: Final = lazy_pattern(
-    r"(?<=[A-Za-z\u00b5\u03bc\u03a9] )(?!(?:in|as?|at|bar)\b)"
-    r"(?:[A-Za-z\u00b5\u03bc\u03a9]{1,3}|[a-z]{3,11}s|feet)(?![\w'\u2019])"
+    r"(?<=[A-Za-z\u00b5\u03bc\u03a9] )(?!(?:in|as?|at|bar)\b)(?:[A-Za-z\u00b5\u03bc\u03a9]{1,3}|[a-z]{3,11}s"
+    r"|feet)(?![\w'\u2019])"
 )
 """Behind a unit and a blank, what may be another factor of it: ``10 N m``, ``3 kW h``, ``5 watt hours``."""
 _UNIT: Final = lazy_pattern(r"[0-9] ?([A-Za-z\u00b5\u03bc\u03a9]{1,20})\Z")

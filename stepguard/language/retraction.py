@@ -29,20 +29,19 @@ _IN_AN_ENTRY: Final = lazy_pattern(
     re.IGNORECASE,
 )
 _BEGINNING_A_CLAUSE: Final = lazy_pattern(
-    r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>"
-    r"(?:(?:oh|no|hmm+|but|ah),? )?(?:wait\b(?! for| until)|(?:hold|hang) on\b(?! to))"
-    r"|actually\b|correction\b|nope\b|apologies\b|retract"
+    r"(?:^[ *_>#-]{0,9}|[.!?,;:)\u2014\u2026\n] {0,3}|- |\()(?P<phrase>(?:(?:oh|no|hmm+|but|ah),? )?(?:wait\b(?! for"
+    r"| until)|(?:hold|hang) on\b(?! to))|actually\b|correction\b|nope\b|apologies\b|retract"
     rf"|(?:{_EXCLAIMED})\b|my (?:mistake|bad|error)\b|on reflection\b|no[,:;] (?:that|this|it|the|wait|i|[-$0-9])"
     r"|(?:please )?(?:strike|disregard|ignore|forget|withdraw) (?:that|this|it|the (?:above|last|previous)|what|my)\b"
     r"|i (?:made|see) (?:a|an|my) (?:mistake|error)|i (?:meant|retract|withdraw)\b|i (?:take|took) (?:that|it) back"
     rf"|(?:that|this|it|(?:the|this|that|my) (?:final |last |above )?answer)(?:'s| is| was) (?:{_MISTAKEN}|a mistake)\b"
     r"|let me (?:re\w{2,12}|correct|fix|redo|try (?:that |this )?again|double.check|start over)"
     rf"|(?:{_REDONE}|correct)ing\b(?! the final)"
-    r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)"
-    r"|korrektur|berichtigung|correc(?:ción|tif)|correzione|rectificat(?:ion|if))(?: ?:| (?=[-$0-9]))"
+    r"|(?:edit(?:ed)?|errat(?:um|a)|typo|updated?|fix(?:ed)?|corrected|revis(?:ed|ion)|amend(?:ed|ment)|korrektur"
+    r"|berichtigung|correc(?:ción|tif)|correzione|rectificat(?:ion|if))(?: ?:| (?=[-$0-9]))"
     rf"|(?<![:,;(])(?<![:,;] )(?:{_MISTAKEN})\b(?=[.! ]*$)"
-    r"|(?:it |that |this )?(?:should|ought to) (?:be|read|have been) [-$0-9]"
-    r"|make (?:that|it) [-$0-9]|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
+    r"|(?:it |that |this )?(?:should|ought to) (?:be|read|have been) [-$0-9]|make (?:that|it) [-$0-9]"
+    r"|(?:or )?rather,? [-$0-9]|(?:please )?read [^\s]{1,30} (?:instead of|for)\b)",
     re.IGNORECASE | re.MULTILINE,
 )
 
@@ -60,15 +59,14 @@ _ASKING: Final = frozenset(
 _SUPPOSING: Final = frozenset(("if", "unless", "whether"))
 _SUPPOSING_STEMS: Final = ("suppos", "assum", "imagin", "pretend", "hypothe")
 _CONDITION: Final = lazy_pattern(
-    r"\b(?:when(?:ever)?|once|until|till|while|provided|providing|(?:as|so) (?:long|soon) as|in case|on condition)"
-    r"(?: that)?(?: the| my)? *\Z",
+    r"\b(?:when(?:ever)?|once|until|till|while|provided|providing|(?:as|so) (?:long|soon) as|in case"
+    r"|on condition)(?: that)?(?: the| my)? *\Z",
     re.IGNORECASE,
 )
 """``when t1 = 42``; of ``when we multiply t1 = 42`` the number is claimed."""
 _CALLED_FALSE: Final = lazy_pattern(
-    r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)"
-    r"(?: (?:that|to say|to claim|to think|claim|statement|the|my|final))*\W*\Z"
-    r"|\b(?:no (?:way|chance)|anything but|by no means|far from)(?: that| the| my)* *\Z"
+    r"\b(?:false|wrong|incorrect|untrue|mistaken?|falsch|faux|(?<!no )doubt)(?: (?:that|to say|to claim|to think|claim"
+    r"|statement|the|my|final))*\W*\Z|\b(?:no (?:way|chance)|anything but|by no means|far from)(?: that| the| my)* *\Z"
     r"|[\u274c\u2717\u2718]\ufe0f? *\Z",
     re.IGNORECASE,
 )
@@ -76,19 +74,18 @@ _CLAUSE: Final = lazy_pattern(r"[.!?;:,(\n\u2014]|\b(?:so|but|therefore|thus|hen
 _WORD: Final = lazy_pattern(r"[A-Za-z][A-Za-z']*")
 _NONE_OF: Final = lazy_pattern(r"(?<![\w.])no \Z")  # in front of digits it is the short form of number
 _DIRECTLY: Final = lazy_pattern(
-    r"\b(?:not|cannot|never|neither|nor|\w+n['\u2019]t|instead of|in place of|without"
-    r"|rather than|other than|except|excluding|no longer|no more"
-    r"|in no way|by no means|keineswegs|en aucun cas|nicht|weder|statt|anstatt|kein(?:e|en|er|em|es)?"
-    r"|(?:no|non|n\u00e3o) (?:es|son|era|fue|\u00e8|\u00e9|sono)"
-    r"|pas|jamais|au lieu de|nunca|en lugar de|invece di)[:,]?"
-    r"(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|on|is|was|de|von|bei|die|das|yet|mehr|necessarily"
-    r"|longer|usual|regular|normal|old|former|previous|original|bisher\w*))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
+    r"\b(?:not|cannot|never|neither|nor|\w+n['\u2019]t|instead of|in place of|without|rather than|other than|except"
+    r"|excluding|no longer|no more|in no way|by no means|keineswegs|en aucun cas|nicht|weder|statt|anstatt|kein(?:e|en"
+    r"|er|em|es)?|(?:no|non|n\u00e3o) (?:es|son|era|fue|\u00e8|\u00e9|sono)|pas|jamais|au lieu de|nunca|en lugar de"
+    r"|invece di)[:,]?(?: (?:exactly|just|the|an?|be|by|for|of|from|to|at|on|is|was|de|von|bei|die|das|yet|mehr"
+    r"|necessarily|longer|usual|regular|normal|old|former|previous|original"
+    r"|bisher\w*))*[ (\"'*]{1,3}(?:[$\u20ac\u00a3] ?)?\Z",
     re.IGNORECASE,
 )
 _AMOUNT: Final = r"[-+$\u20ac\u00a3]{0,2}[0-9][0-9.,]*(?<![.,])%?"
 _CONTRAST: Final = lazy_pattern(
-    rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_AMOUNT}"
-    rf"(?:(?: or| nor|,? and not|,? not) {_AMOUNT}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
+    rf"\s{{0,3}}(?P<open>[,;\u2014\u2013]|- |\()?\s{{0,3}}(?:and |but )?not (?:equal to |just )?{_AMOUNT}(?:(?: or"
+    rf"| nor|,? and not|,? not) {_AMOUNT}){{0,3}}(?P<close>\))?(?=\s*(?:[.!]?\s*(?:\n|\Z)|[.!]\s))",
     re.IGNORECASE,
 )
 _NUMBERS: Final = lazy_pattern(r"[0-9][0-9.,]*(?<![.,])")

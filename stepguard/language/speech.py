@@ -14,21 +14,16 @@ from re import IGNORECASE
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.vocabulary import CONTROL, DOUBTFUL
+from stepguard.language.vocabulary import CONTROL, DOUBTFUL, word_set
 
-
-def _set(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-_MODAL: Final = _set("would could might may")
+_MODAL: Final = word_set("would could might may")
 _ALTERING: Final = (
     (CONTROL | DOUBTFUL)
-    - _set(
-        "any anything each every everyone everybody mal que ob soit fois case conditions se subject falls bis provided"
-        " cada who whose"
+    - word_set(
+        "any anything each every everyone everybody mal que ob soit fois case conditions se subject falls bis provided "
+        "cada who whose continue"
     )
-) | _set(
+) | word_set(
     """
     no none nothing nobody without lack lacks lacking missing but however though although despite yet still unlike
     opposite contrary reverse inverse reversed swap swaps swapped mixed confused should ought must shall assumption
@@ -70,107 +65,80 @@ _ALTERING: Final = (
 """Words that deny, suppose, doubt, correct, date, scale or pass on what they are said with, or set it off."""
 _ALTERS: Final = lazy_pattern(
     r"n['\u2019]t\b|\bma(?:d|k)(?:e|es|ing)? (?:\w+ )?up\b|\bleft out\b|\bleav(?:e|ing) out\b|\bmis[a-z]{3,}"
-    r"|\bre-?do\b"
-    r"|\b(?:about|around) (?=\W{0,2}[0-9]|half|a )|\bkind of\b(?<!what kind of)"
-    r"|\bre-?(?:calculat|comput|check)\w*|[\u2030\u00b1~\u2260]|:-?[(/]",
+    r"|\bre-?do\b|\b(?:about|around) (?=\W{0,2}[0-9]|half|a )|\bkind of\b(?<!what kind of)|\bre-?(?:calculat|comput"
+    r"|check)\w*|[\u2030\u00b1~\u2260]|:-?[(/]",
     IGNORECASE,
 )
 _WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*")
 _NOT_THE_CLAIM: Final = lazy_pattern(
-    r"\b(?:any|some|no|what|who|anything|something|everything|nothing|anyone)[ ]?(?:one|thing)? (?:else|other"
-    r"|more|further)\b"
-    r"|\b(?:any|some|more|further|additional|other|no|any other|another) (?:questions?|help|information"
-    r"|details?|fields?"
-    r"|problems?|issues?|concerns?|calculations?|orders?|documents?|invoices?|claims?|tasks?|assistance"
-    r"|requests?|examples?"
-    r"|worries|need|trouble|one)\b|\b(?:one more|another|extra|last) (?:thing|word)\b"
-    r"|(?<!it )(?<!this )(?<!that )\b(?:is|are|was|were)(?:n['\u2019]t| not) (?:needed|necessary|required"
-    r"|requested|asked for)\b"
-    r"|\bper (?=(?:step|line|entry|key|row|field)\b)|\b(?:with|without) (?:the |any "
-    r"|a )?(?:thousands? separators?|currency (?:sign|symbol)s?"
-    r"|further ado|commas?)\b|\bas follows\b|\blast (?=(?:step|line|row|column|entry|field|key)\b)|\b(?:dollar"
-    r"|euro|pound|currency|equals?) signs?\b|\bfalls (?:under|within|into|in)\b|\bin short\b"
-    r"|\b(?:according to|laut|gem\u00e4\u00df|selon|seg\u00fan) (?:the |your |der |dem |la |le |el )?(?:table"
-    r"|letter|invoice|document"
-    r"|text|policy|email|message|contract|receipt|report|tabelle|rechnung|brief|dokument|police|tableau|facture"
-    r"|lettre|tabla"
-    r"|factura|carta|p\u00f3liza|documento)\b|(?<=[a-z]) provided that\b(?! )"
-    r"|\bif (?:you|anything|there['\u2019]s|there is|needed|necessary|desired)\b|\b(?:should|whenever|when) you\b"
-    r"|\b(?:do not|don['\u2019]t) hesitate\b|\b(?:should|shall) i\b|\bjust (?:ask|let me|say|tell|write|reply"
-    r"|reach)\b"
-    r"|\bwenn (?:du|sie|noch|etwas)\b|\bfalls (?:du|sie|noch|etwas|weitere)\b|\bsollte[nst]* (?:du|sie|noch)\b"
-    r"|\b(?:andere|weitere)(?:n|s)? (?:fragen?|angaben|felder|hilfe|berechnung\w*|rechnung\w*)\b|\bnicht zu zögern\b"
-    r"|\b(?:zögern?|zögere) (?:sie |du )?(?:bitte )?nicht\b|\bn['\u2019]hésite[zs]? (?:surtout )?pas\b"
-    r"|\bsi (?:vous|tu|besoin)\b"
-    r"|\bautres? (?:question|demande|calcul|information|renseignement)s?\b|\bno dud(?:es|en?|éis)\b"
-    r"|\bsi (?:necesitas?|tienes?|quieres|desea|hay|usted)\b|\botr[ao]s? (?:consulta|pregunta|duda|cosa"
-    r"|información)s?\b"
-    r"|\bse (?:hai|avete|ha) (?:bisogno|domande|altre)\b",
+    r"\b(?:any|some|no|how|what|who|anything|something|everything|nothing|anyone)[ ]?(?:one|thing)? (?:else|other|more"
+    r"|further)\b|\b(?:any|some|more|further|additional|other|no|any other|another) (?:questions?|help|information"
+    r"|details?|fields?|problems?|issues?|concerns?|calculations?|orders?|documents?|invoices?|claims?|tasks?"
+    r"|assistance|requests?|examples?|worries|need|trouble|one)\b|\b(?:one more|another|extra|last) (?:thing|word)\b"
+    r"|(?<!it )(?<!this )(?<!that )\b(?:is|are|was|were)(?:n['\u2019]t| not) (?:needed|necessary|required|requested"
+    r"|asked for)\b|\bper (?=(?:step|line|entry|key|row|field)\b)|\b(?:with|without) (?:the |any "
+    r"|a )?(?:thousands? separators?|currency (?:sign|symbol)s?|further ado|commas?)\b|\bas follows\b"
+    r"|\blast (?=(?:step|line|row|column|entry|field|key)\b)|\b(?:dollar|euro|pound|currency|equals?) signs?\b"
+    r"|\bfalls (?:under|within|into|in)\b|\bin short\b|\b(?:according to|laut|gem\u00e4\u00df|selon"
+    r"|seg\u00fan) (?:the |your |der |dem |la |le |el )?(?:table|letter|invoice|document|text|policy|email|message"
+    r"|contract|receipt|report|tabelle|rechnung|brief|dokument|police|tableau|facture|lettre|tabla|factura|carta"
+    r"|p\u00f3liza|documento)\b|(?<=[a-z]) provided that\b(?! )|\bif (?:you|anything|there['\u2019]s|there is|needed"
+    r"|necessary|desired)\b|\b(?:should|whenever|when) you\b|\b(?:do not|don['\u2019]t) hesitate\b|\b(?:should"
+    r"|shall) i\b|\bjust (?:ask|let me|say|tell|write|reply|reach)\b|\bwenn (?:du|sie|noch|etwas)\b|\bfalls (?:du|sie"
+    r"|noch|etwas|weitere)\b|\bsollte[nst]* (?:du|sie|noch)\b|\b(?:andere|weitere)(?:n|s)? (?:fragen?|angaben|felder"
+    r"|hilfe|berechnung\w*|rechnung\w*)\b|\bnicht zu zögern\b|\b(?:zögern?|zögere) (?:sie |du )?(?:bitte )?nicht\b"
+    r"|\bn['\u2019]hésite[zs]? (?:surtout )?pas\b|\bsi (?:vous|tu|besoin)\b|\bautres? (?:question|demande|calcul"
+    r"|information|renseignement)s?\b|\bno dud(?:es|en?|éis)\b|\bsi (?:necesitas?|tienes?|quieres|desea|hay|usted)\b"
+    r"|\botr[ao]s? (?:consulta|pregunta|duda|cosa|información)s?\b|\bse (?:hai|avete|ha) (?:bisogno|domande|altre)\b",
     IGNORECASE,
 )
 """What is other, more or not asked for in an offer, and on what condition: nothing of the claim."""
 _COURTESY: Final = lazy_pattern(
-    r"\W*(?:(?:and|so|also|of course|now|please|as always|bitte|y|et|und|por favor)[, ]+)*(?:"
-    r"(?:just )?(?:let (?:me|us) know|feel free|(?:don['\u2019]t|do not) hesitate|reach out|get in touch"
-    r"|contact me|ask me)\b"
-    r"|(?:if|should|when|whenever) you(?:['\u2019]d| would| want| need| have| wish|['\u2019]re| are| prefer"
-    r"| require| ever)\b"
-    r"|if (?:anything|there['\u2019]s anything|there is anything)\b|(?:would|do) you (?:like|want|need|prefer"
-    r"|have)\b|shall i\b"
-    r"|(?:can|may|could|should) i (?:help|assist|do|also|compute|calculate|explain|show)\b|is there (?:anything"
-    r"|something)\b"
-    r"|(?:what|how) (?:else|more) (?:can|could|may) i\b|anything else\b"
+    r"\W*(?:(?:and|so|also|of course|now|please|as always|bitte|y|et|und|por favor)[, ]+)*(?:(?:just )?(?:let (?:me"
+    r"|us) know|feel free|(?:don['\u2019]t|do not) hesitate|reach out|get in touch|contact me|ask me)\b|(?:if|should"
+    r"|when|whenever) you(?:['\u2019]d| would| want| need| have| wish|['\u2019]re| are| prefer| require| ever)\b"
+    r"|if (?:anything|there['\u2019]s anything|there is anything)\b|(?:would|do) you (?:like|want|need|prefer|have)\b"
+    r"|shall i\b|(?:can|may|could|should) i (?:help|assist|do|also|compute|calculate|explain|show)\b"
+    r"|is there (?:anything|something)\b|(?:what|how) (?:else|more) (?:can|could|may) i\b|anything else\b"
     r"|i(?:['\u2019]m| am|['\u2019]d be| would be)(?: always| also| very)? (?:happy|glad|here|delighted|pleased) to\b"
     r"|(?:happy|glad|pleased|delighted|here) to (?:help|assist|explain)\b|i can (?:also|gladly)\b"
-    r"|(?:many )?thanks?(?: you)?\b(?! to\b)|i (?:really )?appreciate (?:the|your)\b|have (?:a|an) \w+ (?:day"
-    r"|evening|week\w*|time)\b"
-    r"|wishing you\b|enjoy\b|happy [a-z]+ing\b"
-    r"|(?:sag|sagen sie|lass|melde?|melden sie|frag|fragen sie|gib|geben sie) (?:mir|mich|dich|sich|einfach|gern)\b"
-    r"|(?:falls|wenn|sollte[nst]*|bei) (?:du|sie|noch|etwas|weitere\w*|fragen)\b|zögern? sie\b|ich (?:stehe|helfe)\b"
-    r"|gerne? (?:geschehen|helfe|kann|erkläre|stehe|unterstütze|beantworte)\b"
-    r"|n['\u2019]hésite[zs]?\b|je (?:reste|suis) à (?:votre|ta)\b|si (?:vous|tu|besoin)\b|souhaite[zs]?-(?:vous"
-    r"|tu)\b|merci\b"
-    r"|si (?:necesitas?|tienes?|quieres|desea|hay|usted)\b|no dud(?:es|en?)\b|quedo a (?:tu|su|vuestra)\b"
-    r"|gracias\b|avísame\b"
-    r"|(?:quieres|necesitas|deseas?)\b[^?]*\?|que tengas?\b|se hai\b|fammi sapere\b|grazie\b"
-    r"|(?:i |ich |j['\u2019]|esp|sp)?(?:hop(?:e|ing)|hoffe|espère|ero)\b(?=[^.!?]*?\b(?:help\w*|useful|clear\w*"
-    r"|clarif\w*|assist\w*"
-    r"|sense|looking for|enjoy|hilf\w*|nützlich|weiter|aide\w*|utile|convien\w*|ayud\w*|útil|sirv\w*|aiut\w*)\b)"
-    r")",
+    r"|(?:many )?thanks?(?: you)?\b(?! to\b)|i (?:really )?appreciate (?:the|your)\b|have (?:a|an) \w+ (?:day|evening"
+    r"|week\w*|time)\b|wishing you\b|enjoy\b|happy [a-z]+ing\b|(?:sag|sagen sie|lass|melde?|melden sie|frag|fragen sie"
+    r"|gib|geben sie) (?:mir|mich|dich|sich|einfach|gern)\b|(?:falls|wenn|sollte[nst]*|bei) (?:du|sie|noch|etwas"
+    r"|weitere\w*|fragen)\b|zögern? sie\b|ich (?:stehe|helfe)\b|gerne? (?:geschehen|helfe|kann|erkläre|stehe"
+    r"|unterstütze|beantworte)\b|n['\u2019]hésite[zs]?\b|je (?:reste|suis) à (?:votre|ta)\b|si (?:vous|tu|besoin)\b"
+    r"|souhaite[zs]?-(?:vous|tu)\b|merci\b|si (?:necesitas?|tienes?|quieres|desea|hay|usted)\b|no dud(?:es|en?)\b"
+    r"|quedo a (?:tu|su|vuestra)\b|gracias\b|avísame\b|(?:quieres|necesitas|deseas?)\b[^?]*\?|que tengas?\b|se hai\b"
+    r"|fammi sapere\b|grazie\b|(?:i |ich |j['\u2019]|esp|sp)?(?:hop(?:e|ing)|hoffe|espère"
+    r"|ero)\b(?=[^.!?]*?\b(?:help\w*|useful|clear\w*|clarif\w*|assist\w*|sense|looking for|enjoy|hilf\w*|nützlich"
+    r"|weiter|aide\w*|utile|convien\w*|ayud\w*|útil|sirv\w*|aiut\w*)\b))",
     IGNORECASE,
 )
 """What a sentence begins with that is said to the reader: thanks, a wish or an offer."""
 _INTERJECTION: Final = lazy_pattern(
-    r"(?:\W*(?:hi|hello|hey|dear user|greetings|welcome|sure|certainly|absolutely|of course|my pleasure"
-    r"|no problem|got it|understood"
-    r"|alright|all right|okay|ok|cheers|gladly|perfect|great (?:question|work)|good (?:question|luck|morning"
-    r"|day|evening)|thing|there"
-    r"|you['\u2019]re welcome|again|you|at all|everyone|best|kind|warm|regards|wishes|hallo|guten tag|klar"
-    r"|gerne?|natürlich"
-    r"|sehr|selbstverständlich|mit freundlichen grüßen|viele grüße|viel erfolg|viel spaß|bonjour|bien sûr"
-    r"|d['\u2019]accord"
-    r"|avec plaisir|cordialement|bonne (?:journée|chance|continuation)|volontiers|hola|claro(?: que sí)?|por supuesto"
-    r"|con gusto|saludos|un saludo|desde luego|certo|ciao|buona giornata|volentieri)\b\W*)+",
+    r"(?:\W*(?:hi|hello|hey|dear user|greetings|welcome|sure|certainly|absolutely|of course|my pleasure|no problem"
+    r"|got it|understood|alright|all right|okay|ok|cheers|gladly|perfect|great (?:question|work)|good (?:question|luck"
+    r"|morning|day|evening)|thing|there|you['\u2019]re welcome|again|you|at all|everyone|best|kind|warm|regards|wishes"
+    r"|hallo|guten tag|klar|gerne?|natürlich|sehr|selbstverständlich|mit freundlichen grüßen|viele grüße|viel erfolg"
+    r"|viel spaß|bonjour|bien sûr|d['\u2019]accord|avec plaisir|cordialement|bonne (?:journée|chance|continuation)"
+    r"|volontiers|hola|claro(?: que sí)?|por supuesto|con gusto|saludos|un saludo|desde luego|certo|ciao"
+    r"|buona giornata|volentieri)\b\W*)+",
     IGNORECASE,
 )
 """A greeting or a word of assent by itself."""
 _WHETHER: Final = lazy_pattern(
-    r"\b(?:look\w*|check\w*|see|decid\w+|determin\w+|find out|examin\w+|question is"
-    r"|establish\w*) (?:\w+ )?(?:at |on )?whether\b"
-    r"(?: [^.?!;]*? (?:and|or) whether\b)?",
+    r"\b(?:look\w*|check\w*|see|decid\w+|determin\w+|find out|examin\w+|question is|establish\w*) (?:\w+ )?(?:at "
+    r"|on )?whether\b(?: [^.?!;]*? (?:and|or) whether\b)?",
     IGNORECASE,
 )
 _POINTING: Final = lazy_pattern(
-    r"(?:\A\W*|[.;:] |, |\b(?:and|but|so|that|then|because|since|i|we|you|please|let)\b (?:\w+ ){0,2}?)(?:it"
-    r"|its|itself)\b|\b(?:both|all|everything|former|latter)\b"
-    r"|\b(?:ceci|cela|ces?|c['\u2019]est|das|dies|diese[rsmn]?|eso|esto|estos|estas|questi|queste"
-    r"|questo)\b(?! \w+(?:ung|aufgabe)\b)"
-    r"|\b(?:this|these|those|such)\b(?! (?:question|request|task|problem|procedure|prompt|table|letter|document"
-    r"|invoice|policy|case"
-    r"|order|email|text)s?\b)|(?:\A\W*|[,;:] ?|\b(?:and|so|thus|hence|do) )that\b"
-    r"|(?<!number of )(?<!to )\b(?:(?:value|number|figure|result|answer|output|step|working)s?"
-    r"|amounts?(?! to\b)|werte?|zahlen|betr\u00e4ge"
-    r"|ergebnisse?|valeurs?|chiffres|montants|r\u00e9sultats?|valores|cifras|importes|resultados?|valori)\b(?! of\b)",
+    r"(?:\A\W*|[.;:] |, |\b(?:and|but|so|that|then|because|since|i|we|you|please|let)\b (?:\w+ ){0,2}?)(?:it|its"
+    r"|itself)\b|\b(?:both|all|everything|former|latter)\b|\b(?:ceci|cela|ces?|c['\u2019]est|das|dies|diese[rsmn]?|eso"
+    r"|esto|estos|estas|questi|queste|questo)\b(?! \w+(?:ung|aufgabe)\b)|\b(?:this|these|those|such)\b(?! (?:question"
+    r"|request|task|problem|procedure|prompt|table|letter|document|invoice|policy|case|order|email|text)s?\b)|(?:\A\W*"
+    r"|[,;:] ?|\b(?:and|so|thus|hence|do) )that\b|(?<!number of )(?<!to )\b(?:(?:value|number|figure|result|answer"
+    r"|output|step|working)s?|amounts?(?! to\b)|werte?|zahlen|betr\u00e4ge|ergebnisse?|valeurs?|chiffres|montants"
+    r"|r\u00e9sultats?|valores|cifras|importes|resultados?|valori)\b(?! of\b)",
     IGNORECASE,
 )
 """By what a sentence may point at a claim."""

@@ -22,15 +22,12 @@ _FIGURE: Final = (
 )
 _NUMBER: Final = lazy_pattern(rf"(?<![\w.,-]){_FIGURE}(?:st|nd|rd|th)?(?!\w|[.,][0-9])", re.IGNORECASE)
 _STATED: Final = lazy_pattern(
-    r"\b(?:"
-    r"(?P<most>(?:cap(?:ped)?|limit(?:ed)?)(?: (?:it|this|that|the \w+))? (?:at|to)|ceiling of"
-    r"|max(?:imum|\.)?(?: of| is|:)?"
-    r"|at most|(?:no|not|never) (?:more|higher|larger|greater|longer) than|(?:not|never) (?:over|above)|up to"
-    r"|(?:not|never) exceeds?|not (?:to )?exceed(?:ing)?)"
-    r"|(?P<least>min(?:imum|\.)?(?: of| is|:)?|at least"
-    r"|(?:no|not|never) (?:less|fewer|lower|smaller|shorter) than|(?:not|never) (?:under|below))"
-    r"|(?P<more>over|above|exceed(?:s|ing)?|(?:more|higher|larger|greater|longer|older) than)"
-    r"|(?P<less>under|below|(?:less|fewer|lower|smaller|shorter|younger) than)"
+    r"\b(?:(?P<most>(?:cap(?:ped)?|limit(?:ed)?)(?: (?:it|this|that|the \w+))? (?:at|to)|ceiling of|max(?:imum"
+    r"|\.)?(?: of| is|:)?|at most|(?:no|not|never) (?:more|higher|larger|greater|longer) than|(?:not|never) (?:over"
+    r"|above)|up to|(?:not|never) exceeds?|not (?:to )?exceed(?:ing)?)|(?P<least>min(?:imum|\.)?(?: of| is|:)?|at least"
+    r"|(?:no|not|never) (?:less|fewer|lower|smaller|shorter) than|(?:not|never) (?:under|below))|(?P<more>over|above"
+    r"|exceed(?:s|ing)?|(?:more|higher|larger|greater|longer|older) than)|(?P<less>under|below|(?:less|fewer|lower"
+    r"|smaller|shorter|younger) than)"
     rf") {_FIGURE}(?!\w|[.,][0-9])(?! (?:and|or)\b)",
     re.IGNORECASE,
 )

@@ -48,70 +48,47 @@ _REFUSED: Final = lazy_pattern(
 )
 """What no word of a procedure makes understood."""
 _IDIOMS: Final = lazy_pattern(
-    r"(?<!\w)(?=[a-z])(?:"  # no alternative is tried within a word
-    r"\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only|markdown|text|prose)\b"
-    r"|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?|\bas in the example\b"
-    r"|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see|see|gave me)"
-    r"(?: for| me)?\b|\b(?:you )?end(?:s|ed|ing)? up with\b|\bleav(?:es?|ing) (?:us|you|them|him|her) with\b"
-    r"|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b"
-    r"|\byour (?:instructions|request|format|procedure|inputs|details)\b|\bbreak(?:ing)? (?:\w+ ){1,2}down\b"
-    r"|\bno (?:further |more |other |unit )?(?:step|rounding|conversion|adjustment|remainder)s?\b"
-    r"(?: (?:was |were |is |are )?(?:needed|necessary|required|applied|left))?"
-    r"|\bhope \W?(?:this|that|it)\W? (?:helps?|is (?:clear|helpful))\b"
-    r"|\bis there anything else(?: (?:i|can|you|help|assist|do|with|for|need|want|to|know|would|like))*\?"
-    r"|\b(?:(?:would you like|do you want) me to|shall i) (?:continue|proceed|go on|explain|show|elaborate|walk)"
-    r"(?: (?:with|on|to|you|through|the|next|remaining|rest|of|other|each|any|more|all|these|this|it|steps?|details?"
-    r"|calculations?|procedure|process|explanations?|in|how|was|were|is|are|works?|done|obtained|calculated))*\?"
-    r"|\b(?:what|how) else (?:can i|i can) (?:help|assist|do for)(?: you)?\b\??"
-    r"|\banything else\?|\bshould you (?:need|have) any\w*\b"
-    r"|\bif you(?:['\u2019]d| would) like(?: (?:more|further))?\b|\b(?:best|kind) regards\b|\bgood luck\b|\bcheers\b"
-    r"|\byou['\u2019]re welcome\b|\b(?:happy|glad) to (?:help|assist)\b|\bin accordance with\b|\bformat json\b"
-    r"|\bif you (?:have|need) (?:any |more |further )*(?:questions|help|assistance|details|explanations?"
-    r"|clarification)"
-    r"\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested|required) format\b"
-    r"|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised|fixed) (?:json|object"
-    r"|output|response|reply)\b(?! below)"
-    r"|\blet me know if you(?:['\u2019]d| would| will)? (?:need|want|have|like|require)(?: (?:any|some|more|further"
-    r"|other|additional|to see))*(?: (?:anything|something|help|assistance|questions?|details?|explanations?"
-    r"|clarifications?|information))?(?: else| more| further)?"
-    r"(?: with (?:this|that|it|anything(?: else)?))?(?=[.!]?\s*\Z)"
-    r"|\blet(?:['\u2019]s| us| me)?\b|\bso far\b|\bas expected\b|\bthank you\b"
-    r"|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?"
-    r"(?:requested |required |given |same )?(?:format|template|schema)\b"
-    r"|\bfeel free to (?:ask|reach out|contact|let (?:me|us) know|share)\b"
-    r"|\b(?:sorry|apologies) for the (?:confusion|delay|inconvenience|wait)\b|\bstep by step\b"
-    r"|\bi (?:think|believe)(?: that)?\b|\bplease wait(?: while i \w+)?\b"
+    r"(?<!\w)(?=[a-z])(?:\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only"
+    r"|markdown|text|prose)\b|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?"
+    r"|\bas in the example\b|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see"
+    r"|see|gave me)(?: for| me)?\b|\b(?:you )?end(?:s|ed|ing)? up with\b|\bleav(?:es?|ing) (?:us|you|them|him"
+    r"|her) with\b|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b|\byour (?:instructions"
+    r"|request|format|procedure|inputs|details)\b|\bbreak(?:ing)? (?:\w+ ){1,2}down\b|\bno (?:further |more |other "
+    r"|unit )?(?:step|rounding|conversion|adjustment|remainder)s?\b(?: (?:was |were |is |are )?(?:needed|necessary"
+    r"|required|applied|left))?|\bif you(?:['\u2019]d| would) like(?: (?:more|further))?\b|\bin accordance with\b"
+    r"|\bformat json\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested"
+    r"|required) format\b|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised"
+    r"|fixed) (?:json|object|output|response|reply)\b(?! below)|\blet(?:['\u2019]s| us| me)?\b|\bso far\b"
+    r"|\bas expected\b|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?(?:requested |required |given "
+    r"|same )?(?:format|template|schema)\b|\b(?:sorry|apologies) for the (?:confusion|delay|inconvenience|wait)\b"
+    r"|\bstep by step\b|\bi (?:think|believe)(?: that)?\b|\bplease wait(?: while i \w+)?\b"
     r"|\baccording to the (?:formulas?|rules?|procedures?|instructions?|steps?|order|definitions?)\b"
-    r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?)"
-    r"|(?=[\u4e00-\u9fff])(?:"
-    r"\u4ee5\u4e0b|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848"
-    r"|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148"
-    r"|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]|\u516c\u5f0f"
-    r"|\u6b65[\u9aa4\u9a5f]?|[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94])",
+    r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?)|(?=[\u4e00-\u9fff])(?:\u4ee5\u4e0b"
+    r"|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64"
+    r"|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]"
+    r"|\u516c\u5f0f|\u6b65[\u9aa4\u9a5f]?|"
+    r"[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94])",
     re.IGNORECASE,
 )
 """Phrases that are understood though not all of their words are."""
 _TURNING: Final = lazy_pattern(
-    r"(?<!\w)(?=[a-z])(?:"
-    r"\b(?:k|m|tsd|mio|mn|bn)\.? ?(?:eur|usd|gbp|chf|euros?|dollars?)\b|(?<![0-9 ] )\bpercentages\b"
-    r"|\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b"
-    r"|\bat first\b|\bfor now\b|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b"
-    r"|\bwhat is\W*\Z|\bwas once\b|\b(?:up to|around)\W*\Z"
-    r"|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answers?|results?|solutions?|value)\b"
-    r"|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z"
-    r"|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
-    r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b"
-    r"|\bmade[ -](?:\w+ )?up\b|\b(?:take|took|taken)(?: \w+)? back\b|\bwhy not\b)",
+    r"(?<!\w)(?=[a-z])(?:\b(?:k|m|tsd|mio|mn|bn)\.? ?(?:eur|usd|gbp|chf|euros?|dollars?)\b|(?<![0-9 ] )\bpercentages\b"
+    r"|\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b|\bat first\b|\bfor now\b"
+    r"|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b|\bwhat is\W*\Z|\bwas once\b|\b(?:up to"
+    r"|around)\W*\Z|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answers?|results?|solutions?"
+    r"|value)\b|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
+    r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b|\bmade[ -](?:\w+ )?up\b|\b(?:take"
+    r"|took|taken)(?: \w+)? back\b|\bwhy not\b)",
     re.IGNORECASE,
 )
 """Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
 SIGN: Final = lazy_pattern(
     r"!=|[-+*]=(?!=)|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}"
-    r"|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@"
-    r"\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6"
-    r"\u2728\u3001\u3002\uff0c\uff08\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd"
-    r"\U0001f522\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
+    r"|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff"
+    r"\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6\u2728\u3001\u3002\uff0c\uff08"
+    r"\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd\U0001f522"
+    r"\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
 )
 """A sign that is not understood."""
 SENTENCE_END: Final = lazy_pattern(
@@ -123,9 +100,9 @@ _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hen
 PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[\]]")
 _SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should|wäre|hätte)\b", re.IGNORECASE)
 _POINTING: Final = lazy_pattern(
-    r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b"
-    r"|\b(?:line|step|value|number|claim|result|answer)s? below\b|\bbelow(?=\W*\Z|[*_`\"')]*[.,;:!])"
-    r"|\b(?:following|next) (?:json|object|call|output|reply|response|block)\b",
+    r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b|\b(?:line|step|value|number"
+    r"|claim|result|answer)s? below\b|\bbelow(?=\W*\Z|[*_`\"')]*[.,;:!])|\b(?:following|next) (?:json|object|call"
+    r"|output|reply|response|block)\b",
     re.IGNORECASE,
 )
 REASON: Final = lazy_pattern(r"\W*(?:since|because)\b", re.IGNORECASE)
@@ -139,24 +116,23 @@ _OWNED: Final = lazy_pattern(
     r"\b(?:your|his|her|their|[^\W\d_]+(?:['\u2019]s|s['\u2019])) (?P<owned>[\w ]+?)(?: is)?\W*\Z", re.IGNORECASE
 )
 _ACTOR: Final = lazy_pattern(
-    r"\W*(?:[Ss]o |[Tt]hen |[Nn]ow )?(?:[A-Z][\w-]+|(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very) [a-z-]+|(?i:s?he|they))"
-    r" (?:earn|pay|sell|buy|spend|save|owe|charge|produce)s?(?:ed)? ?|\W*(?:[Ss]o |[Tt]hen )?(?:[A-Z][\w-]+|(?i:s?he"
-    r"|they|the [a-z-]+)) (?:paid|sold|bought|spent) ?"
-    r"|\W*(?:[Ss]o |[Tt]hen )?(?i:s?he|they) (?:has|have|had|needs?|gets?) ?"
+    r"\W*(?:[Ss]o |[Tt]hen |[Nn]ow )?(?:[A-Z][\w-]+|(?:[Tt]he|[Aa]n?|[Ee]ach|[Ee]very) [a-z-]+|(?i:s?he|they)) (?:earn"
+    r"|pay|sell|buy|spend|save|owe|charge|produce)s?(?:ed)? ?|\W*(?:[Ss]o |[Tt]hen )?(?:[A-Z][\w-]+|(?i:s?he|they"
+    r"|the [a-z-]+)) (?:paid|sold|bought|spent) ?|\W*(?:[Ss]o |[Tt]hen )?(?i:s?he|they) (?:has|have|had|needs?|gets?) ?"
 )
 """Who does what a value is the amount of: ``Maria earns``."""
 _SHOULD_BE: Final = lazy_pattern(r"\b(?:should|must|can|may) (?:now |therefore |thus )?be (?P<done>\w+)", re.IGNORECASE)
 """What a step in words asks, as done: ``should be approved``."""
 _DONE: Final = lazy_pattern(
-    r"\W*(?:(?:first|then|next|finally|so|and|here|below|overall|to \w+ (?:this|that),?)[, ]+)?(?:i"
-    r"|we)(?:['\u2019]ve| have| had)?"
-    r"(?: (?:also|then|first|simply|carefully|just|now|already|only|gone through and))* (?P<done>[a-z]+)\b",
+    r"\W*(?:(?:first|then|next|finally|so|and|here|below|overall|to \w+ (?:this|that),?)[, ]+)?(?:i|we)(?:['\u2019]ve"
+    r"| have| had)?(?: (?:also|then|first|simply|carefully|just|now|already|only"
+    r"|gone through and))* (?P<done>[a-z]+)\b",
     re.IGNORECASE,
 )
 _OWN_WORK: Final = lazy_pattern(
     r"\W*(?:[\w']+[ ,!]+){0,6}?(?:i|we|you|ich|wir|je|nous)\b|\A\W*(?:(?:sure|certainly|absolutely|okay|ok"
-    r"|so)[,!]? )?(?:here|below|my|our|please|to|let|the following|hier"
-    r"|nachfolgend|im folgenden|voici|voil\u00e0|ci-dessous|aqu\u00ed|a continuaci\u00f3n)\b",
+    r"|so)[,!]? )?(?:here|below|my|our|please|to|let|the following|hier|nachfolgend|im folgenden|voici|voil\u00e0"
+    r"|ci-dessous|aqu\u00ed|a continuaci\u00f3n)\b",
     re.IGNORECASE,
 )
 """By which a line that leads to an object says that it is the writer's."""

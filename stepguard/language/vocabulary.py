@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Final
 
 
-def _set(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text, set apart by white space."""
     return frozenset(words.split())
 
 
-CONTROL: Final = _set(
+CONTROL: Final = word_set(
     """
     if iff unless when whenever while whilst until till otherwise else elif elsif elseif endif whether where
     wherever except excepting excepted provided providing assuming suppose supposing assume presuming barring lest
@@ -46,7 +47,7 @@ CONTROL: Final = _set(
 )
 """Refused beside a formula wherever they stand. German, French, Spanish and some of other languages come last."""
 
-DOUBTFUL: Final = _set(
+DOUBTFUL: Final = word_set(
     """
     exception exceptions optional alternative alternatives conditional condition conditions conditioned case
     dependent contingent subject eligible applicable necessary appropriate desired discretion repeated repetition
@@ -59,7 +60,7 @@ DOUBTFUL: Final = _set(
 )
 """Refused likewise, unless it is a name of the step: ``Points for the wrong answers: lost = wrong * 2``."""
 
-UNSPACED: Final = _set(
+UNSPACED: Final = word_set(
     """
     如果 若 假如 假设 当 否则 除非 每 重复 不 别 只 仅 直到 跳过 忽略 可选 或 もし 場合 とき でなければ ごと 繰り返
     しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너 毎 重複 重复 会员 會員 会員 限
@@ -68,7 +69,7 @@ UNSPACED: Final = _set(
 )
 """The same in scripts that write no blanks between words: refused wherever they stand in a word."""
 
-NAMED_UNSPACED: Final = _set(
+NAMED_UNSPACED: Final = word_set(
     """
     合計 合计 小計 小计 総計 總計 总计 総額 總額 总额 計算 计算 算出 求 税 稅 金額 金额 価格 價格 价 単価 費 费 料金
     数量 數量 割引 折扣 差 和 積 积 商 利息 利率 残高 余额 餘額 平均 比率 面積 面积 体積 体积 距離 距离 速度 時間
@@ -78,7 +79,7 @@ NAMED_UNSPACED: Final = _set(
 )
 """Parts of words in such scripts by which a plain description says what is worked out."""
 
-LEADING: Final = _set(
+LEADING: Final = word_set(
     """
     for on in at with without under over above below beneath beyond during after before between within upon besides
     amid among throughout given granted considering should were had is are was does did do has have can could may might
@@ -88,15 +89,15 @@ LEADING: Final = _set(
 )
 """Refused where a description begins: it would be a clause that says when, or for what, the formula applies."""
 
-BOUNDING: Final = _set(
+BOUNDING: Final = word_set(
     "not no never but or either whichever over above below under beyond than least most exceed exceeds"
 )
 """What a formula with ``min`` or ``max`` says itself."""
 
-TESTING: Final = BOUNDING | _set("if whether any is are was were has have does eligible applicable")
+TESTING: Final = BOUNDING | word_set("if whether any is are was were has have does eligible applicable")
 """What a formula whose value is a truth value says itself."""
 
-LOOSE: Final = _set(
+LOOSE: Final = word_set(
     """
     for with without in on at during after before under over above below beyond between within per since excluding
     including less throughout among towards against w
@@ -104,7 +105,7 @@ LOOSE: Final = _set(
 )
 """Beside a verb that changes something they may say for what it is changed: what follows must be of the step."""
 
-UNSURE: Final = _set(
+UNSURE: Final = word_set(
     """
     is are was were be been being has have had does did do done can could may might must should would will shall
     ought which but although though however yet because since so unlike despite under over above below beyond
@@ -113,10 +114,10 @@ UNSURE: Final = _set(
 )
 """Words of clauses and of quantities that a plain description in free text goes without."""
 
-DEFINITE: Final = _set("order trip purchase invoice account project room house loan whole")
+DEFINITE: Final = word_set("order trip purchase invoice account project room house loan whole")
 """What there is one of: ``for the order`` concerns the whole of it."""
 
-GROUPS: Final = _set(
+GROUPS: Final = word_set(
     """
     others member members customer customers client clients child children kid kids adult adults senior seniors student
     students pensioner pensioners guest guests visitor visitors employee employees vip vips resident residents
@@ -127,7 +128,7 @@ GROUPS: Final = _set(
 )
 """Whom, and when, a change concerns: beside a verb that changes something they must be of the step."""
 
-PERSONS: Final = _set(
+PERSONS: Final = word_set(
     """
     manager managers supervisor supervisors boss approval approvals approve approved approves consent permission
     signature signatures colleague colleagues authorisation authorization
@@ -135,19 +136,19 @@ PERSONS: Final = _set(
 )
 """Free text that names them says that somebody does something, which no formula does, unless they are of the step."""
 
-JOINING: Final = _set(
+JOINING: Final = word_set(
     """
     of to from by and or plus minus times than per off into onto as up down out back all both half twice thrice
     """
 )
 """What may stand in front of a determiner beside verbs, quantities and prepositions: `half the fee`."""
 
-SEQUENCE: Final = _set("first firstly second secondly third next then now finally lastly last also please")
+SEQUENCE: Final = word_set("first firstly second secondly third next then now finally lastly last also please")
 """What may stand in front of a description."""
 
-DETERMINERS: Final = _set("the this that these its our their his her your my what how a an der die das le la el")
+DETERMINERS: Final = word_set("the this that these its our their his her your my what how a an der die das le la el")
 
-NAMING: Final = _set(
+NAMING: Final = word_set(
     """
     work compute calculate determine find get derive figure obtain evaluate convert express see check test decide
     find show state name read count measure estimate sum total average berechne bestimme ermittle calcule calculer
@@ -156,7 +157,7 @@ NAMING: Final = _set(
 )
 """Verbs whose object is the value itself: whatever stands beside it says which value that is."""
 
-VERBS: Final = NAMING | _set(
+VERBS: Final = NAMING | word_set(
     """
     add subtract take give set use let write record note know look call multiply divide double triple quadruple
     halve square cube raise lower round truncate negate invert convert apply deduct remove withdraw deposit pay
@@ -173,7 +174,7 @@ VERBS: Final = NAMING | _set(
     """
 )
 
-QUANTITIES: Final = _set(
+QUANTITIES: Final = word_set(
     """
     total subtotal sum amount price cost costs fee fees tax taxes vat duty rate balance interest payment payments
     number count average mean median difference product quotient ratio share percentage percent value values result
@@ -198,7 +199,7 @@ QUANTITIES: Final = _set(
 )
 """Nouns that name a value."""
 
-PLAIN_ADVERBS: Final = _set(
+PLAIN_ADVERBS: Final = word_set(
     """
     exactly simply directly correctly approximately roughly carefully equally properly separately jointly partly
     fully finally initially currently previously originally newly nearly firstly secondly thirdly lastly together

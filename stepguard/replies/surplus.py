@@ -37,7 +37,7 @@ from stepguard.language.understanding import Understanding
 from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import without_unseen
 from stepguard.language.value_types import ValueType
-from stepguard.language.vocabulary import QUANTITIES
+from stepguard.language.vocabulary import QUANTITIES, word_set
 
 ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 
@@ -59,32 +59,19 @@ _MEASURED: Final = frozenset(
 """What models say of their answers in numbers."""
 _SIGNED: Final = lazy_pattern(r"[^\w\s.:'\"`()\[\]#-]|[\u00b2\u00b3\u00b9\u2070-\u209f]|\A\s*-")
 """Signs in a key that make what it names another value: ``t2%``, ``-t2``."""
-_SETTING: Final = frozenset(
-    (
-        *(
-            "multiplied",
-            "divided",
-            "added",
-            "subtracted",
-            "multiply",
-            "divide",
-            "add",
-            "subtract",
-            "power",
-            "offset",
-            "shift",
-        ),
-        *("tolerance", "margin", "prefix", "suffix", "range", "interval", "uncertainty", "std", "delta", "adjustment"),
-        *("then", "next", "replaces", "supersedes", "for", "as", "applies", "negate", "invert", "flip"),
-        *("trust", "reliability", "accuracy", "quality", "review"),
-    )
+_SETTING: Final = word_set(
+    """
+    multiplied divided added subtracted multiply divide add subtract power offset shift tolerance margin prefix
+    suffix range interval uncertainty std delta adjustment then next replaces supersedes for as applies negate
+    invert flip trust reliability accuracy quality review
+    """
 )
 """Keys that say how to change a value, how far to trust it, or of what else it is."""
-_NEUTRAL: Final = frozenset(
-    (
-        *("value", "result", "answer", "explanation", "formula", "work", "working", "reasoning", "calculation", "step"),
-        *("note", "comment", "description", "final", "equation", "output", "check", "of", "the", "steps", "computed"),
-    )
+_NEUTRAL: Final = word_set(
+    """
+    value result answer explanation formula work working reasoning calculation step note comment description final
+    equation output check of the steps computed
+    """
 )
 """What may stand in a key beside the name of a step, for the step itself or words about it."""
 _TRUTHS: Final = frozenset(("true", "false", "yes", "no"))
