@@ -69,6 +69,7 @@ class Procedure:
             of them once. What needs to know all steps beforehand needs a straight procedure.
         answer_type: the type of the answer.
         answer_in: the currency that the answer is in, also where its type names none (``net * 2``); None: in none.
+        shown: the types of what a person is shown, with their currencies: by the site of the step, and by name.
 
     Raises:
         ProcedureError: an unknown or later variable, or one that an expression cannot compute with, a variable that is
@@ -89,6 +90,7 @@ class Procedure:
     output: ValueType | None
     answer_type: ValueType
     answer_in: str | None
+    shown: Mapping[str, Mapping[str, ValueType]]
 
     def __init__(
         self,
@@ -132,6 +134,7 @@ class Procedure:
             assert answered is not None
             put(self, "answer_type", answered[0])
             put(self, "answer_in", answered[1])
+            put(self, "shown", answered[2])
         self._check_operations(self.operations)
 
     def _check_straight(self, steps: Sequence[Step]) -> None:
@@ -189,6 +192,7 @@ class Procedure:
         put(self, "operations", MappingProxyType({}))
         put(self, "answer_type", kind)
         put(self, "answer_in", kind.currency)
+        put(self, "shown", {})
 
     @property
     def names(self) -> frozenset[str]:

@@ -26,7 +26,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
-from stepguard.procedure.steps import Step
+from stepguard.procedure.steps import EFFECTIVE, Step
 
 _BRACED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)[^{}]*\}")
 
@@ -85,14 +85,15 @@ def check_flow(
     answer: Expression | None,
     tables: Mapping[str, Table],
     lines: Mapping[int, int] | None = None,
-) -> tuple[ValueType, str | None] | None:
+) -> tuple[ValueType, str | None, Mapping[str, Mapping[str, ValueType]]] | None:
     """Check a body with everything in it.
 
     Args:
         lines: the line of each statement under its `id()`, where it stands in a text.
 
     Returns:
-        the type of the answer and the currency that it is in, None where there is no answer.
+        the type of the answer, the currency that it is in, and the types of what a person is shown, by site and name;
+        None where there is no answer.
 
     Raises:
         ProcedureError: something cannot be right.
@@ -106,7 +107,7 @@ def check_flow(
     if answer is None:
         return None
     found = checker.value(answer, state, "the answer", None)
-    return type_of(answer, state.types, tables), found.currency
+    return type_of(answer, state.types, tables), found.currency, checker.shown
 
 
 class _Checker:
@@ -114,25 +115,30 @@ class _Checker:
         self.tables = tables
         self.lines = lines
         self.names = names
+        self.shown: dict[str, Mapping[str, ValueType]] = {}
 
     def error(self, message: str, statement: Statement | None) -> ProcedureError:
         step = statement.id if isinstance(statement, Step | ProcedureCall) else None
         return ProcedureError(message, line=self.lines.get(id(statement)), step=step)
 
-    def body(self, body: Body, state: _State) -> None:
-        """Check statements one after the other; `state` becomes what is known behind them."""
-        for statement in body:
+    def body(self, body: Body, state: _State, block: str = "") -> None:
+        """Check statements one after the other; `state` becomes what is known behind them.
+
+        A site is that of the block and the number of the statement, as it is in a run.
+        """
+        for number, statement in enumerate(body):
+            site = f"{block}{number}"
             match statement:
                 case Step():
-                    self.step(statement, state)
+                    self.step(statement, state, site)
                 case If():
-                    self.branches(statement, state)
+                    self.branches(statement, state, site)
                 case ForEach():
-                    self.rounds(statement, state)
+                    self.rounds(statement, state, site)
                 case Repeat():
-                    self.repeated(statement, state)
+                    self.repeated(statement, state, site)
                 case ProcedureCall():
-                    self.call(statement, state)
+                    self.call(statement, state, site)
 
     def value(
         self, tree: Expression, state: _State, what: str, statement: Statement | None, *, scaled: bool = True
@@ -210,15 +216,16 @@ class _Checker:
         if carried is not None:
             state.money[name] = carried
 
-    def step(self, step: Step, state: _State) -> None:
+    def step(self, step: Step, state: _State, site: str) -> None:
         what = f"step {step.id!r}"
         self.reads(step.reads, state, what, step)
         table = next((name for name in step.reads if name in self.tables), None)
         if table is not None and step.expression is None and step.operation is None:
             raise self.error(f"{what} reads the table {table!r} in words: let a step look its row up before", step)
-        for _, argument in step.arguments:
-            self.value(argument, state, what, step)
+        arguments = {name: self.value(argument, state, what, step) for name, argument in step.arguments}
         known = state.known
+        if step.performer in EFFECTIVE:
+            self.shown[site] = arguments or {name: known[name] for name in step.reads if name in known}
         sources = {name: Input(name, known[name]) for name in step.reads if name in known}
         scalar = all(name in sources and sources[name].type.scalar for name in step.reads)  # and no table
         plain = not step.rich and scalar and step.type.scalar
@@ -244,15 +251,15 @@ class _Checker:
                 f"the condition of `{word}` is a truth value, and {shown!r} is {kind}: compare it", statement
             )
 
-    def branches(self, statement: If, state: _State) -> None:
+    def branches(self, statement: If, state: _State, site: str) -> None:
         ends: list[tuple[str, _State]] = []
-        for condition, body in statement.branches:
+        for number, (condition, body) in enumerate(statement.branches):
             self.condition(condition, state, "if", statement)
             end = state.branch()
-            self.body(body, end)
+            self.body(body, end, f"{site}.{number}.")
             ends.append((f"where `{shorten(format_expression(condition), 60)}` holds", end))
         end = state.branch()
-        self.body(statement.otherwise, end)
+        self.body(statement.otherwise, end, f"{site}.{len(statement.branches)}.")
         ends.append(
             (
                 "in the `else` branch"
@@ -296,7 +303,7 @@ class _Checker:
                 both = joint
             state.money[name] = both
 
-    def rounds(self, statement: ForEach, state: _State) -> None:
+    def rounds(self, statement: ForEach, state: _State, site: str) -> None:
         over = self.value(statement.over, state, "`for each`", statement)
         if over.items is None:
             shown = shorten(format_expression(statement.over), 60)
@@ -310,7 +317,7 @@ class _Checker:
                 f"{statement.variable!r} has a value already: call the item of `for each` otherwise", statement
             )
         inner = state.rounds(statement.variable, over.items)
-        self.body(statement.body, inner)
+        self.body(statement.body, inner, f"{site}.")
         for name, kind in inner.types.maps[0].items():
             # Outside, what a round sets is a list with one value for each item.
             state.types[name] = ValueType(kind="list", items=kind)
@@ -319,9 +326,9 @@ class _Checker:
                 state.money[name] = ValueType(kind="list", items=inner.money[name])
         state.partial.update(inner.partial.maps[0])
 
-    def repeated(self, statement: Repeat, state: _State) -> None:
+    def repeated(self, statement: Repeat, state: _State, site: str) -> None:
         inner = state.repeated()
-        self.body(statement.body, inner)
+        self.body(statement.body, inner, f"{site}.")
         # Within the round's state: `until` reads what the body has just set.
         self.condition(statement.until, inner, "repeat", statement)
         state.types.update(inner.types.maps[0])
@@ -329,7 +336,7 @@ class _Checker:
         state.partial.update(inner.partial.maps[0])
         state.fresh.update(inner.fresh.maps[0])
 
-    def call(self, statement: ProcedureCall, state: _State) -> None:
+    def call(self, statement: ProcedureCall, state: _State, site: str) -> None:
         what = f"step {statement.id!r}"
         called = statement.procedure
         declared = {each.name: each.type for each in called.inputs}
@@ -344,6 +351,7 @@ class _Checker:
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {kind}, and it is {declared[name]} there", statement
                 )
+        self.shown.update({f"{site}.{inner}": kinds for inner, kinds in called.shown.items()})
         currency = called.answer_in
         money = None if currency is None else ValueType(kind="money", currency=currency)
         self.set(statement.id, called.answer_type, state, statement, money)

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from operator import is_not
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from stepguard.checks.expression_values import Evaluates
@@ -48,6 +49,8 @@ from stepguard.language.expressions import (
     walk,
 )
 from stepguard.language.lookup_tables import Table
+from stepguard.language.quantities import Amount
+from stepguard.language.records import Record
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.terms import (
     Aggregate,
@@ -61,7 +64,7 @@ from stepguard.language.terms import (
     variables_in,
 )
 from stepguard.language.value_types import ValueType
-from stepguard.language.values import Value, show_value, to_exact
+from stepguard.language.values import Value, show_value, to_decimal, to_exact
 from stepguard.procedure.steps import PLACEHOLDER, Performer, Step
 
 _ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
@@ -163,16 +166,20 @@ class Lowering:
 
     Args:
         names: names for values that have none.
+        shown: the types of what a person is shown.
 
     Attributes:
         control: what stands behind the choices that were made on the way.
     """
 
-    def __init__(self, scope: Scope, state: State, names: ValueNames) -> None:
+    def __init__(
+        self, scope: Scope, state: State, names: ValueNames, shown: Mapping[str, ValueType] = MappingProxyType({})
+    ) -> None:
         self.control: Strength = "proved"
         self._scope = scope
         self._state = state
         self._names = names
+        self._shown_as = shown
         self._reads: dict[str, ValueType | None] = {}
         self._renamed: dict[str, str] = {}
 
@@ -272,7 +279,7 @@ class Lowering:
         return self._made(step, id, None, text)
 
     def _shown(self, name: str) -> str:
-        return told_to_person(self._scope.get(name), self._state)
+        return told_to_person(resolve(self._scope.get(name), self._state), self._shown_as[name])
 
     def expression(self, tree: Expression) -> Expression:
         """An expression whose operands are variables of the run, as far as it stays the same for the reader."""
@@ -456,15 +463,24 @@ class Lowering:
         return _number(value) is not None or (truth and isinstance(value, bool))
 
 
-def told_to_person(binding: NameBinding, state: State) -> str:
-    """A value in a question to a person: amounts with their currency, text that is not plain in quotes."""
-    value = resolve(binding, state)
+def told_to_person(value: Value, kind: ValueType, *, plain: bool = True) -> str:
+    """A value in a question to a person: each amount with its currency; text in quotes, unless it is `plain`."""
     if isinstance(value, str):
-        return value if _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
-    if not isinstance(binding, Variable):
-        return show_value(value)
-    currency = f" {binding.type.currency}" if binding.type.currency is not None else ""
-    return f"{binding.type.write(value)}{currency}"
+        return value if plain and _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
+    if kind.items is not None and isinstance(value, tuple):
+        return f"[{', '.join(told_to_person(each, kind.items, plain=False) for each in value)}]"
+    if kind.record is not None and isinstance(value, Record):
+        parts = ((key, told_to_person(value[key], each, plain=False)) for key, each in kind.record.fields)
+        return f"{{{', '.join(f'{json.dumps(key)}: {text}' for key, text in parts)}}}"
+    number = to_exact(value.value if isinstance(value, Amount) else value)
+    if kind.scale is not None and isinstance(number, int | Fraction):
+        # What was computed may have more places than its type: all of them are shown, and none is rounded.
+        if (number * 10**kind.scale).denominator != 1:
+            text = ValueType(kind="percent").write(number) if kind.kind == "percent" else show_value(value)
+        else:
+            text = kind.write(value if isinstance(value, Amount) else to_decimal(number, kind.scale))
+        return text if kind.currency is None else f"{text} {kind.currency}"
+    return kind.write(value)
 
 
 def _same(one: Value, other: Value) -> bool:

@@ -8,7 +8,6 @@ begins when the one before it is over. Nothing is held of what is over, so a mil
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Generator, Iterator
 from fractions import Fraction
@@ -173,7 +172,7 @@ class Unfolding:
             yield from self._approval(step, scope, control, site)
         id = f"{step.id}{scope.suffix}"
         while True:
-            lowering = Lowering(scope, self._state, self._names)
+            lowering = Lowering(scope, self._state, self._names, self._procedure.shown.get(site, {}))
             try:
                 made = lowering.step(step, id)
                 break
@@ -196,13 +195,9 @@ class Unfolding:
         """Ask a person before a tool is called; the run ends where the answer is no."""
         shown = []
         for name, tree in step.arguments:
-            value, support = yield from self._value(tree, scope)
-            binding: NameBinding = Known(value, support, name)
-            if is_variable(tree):
-                binding = scope.get(tree.name)
-            text = told_to_person(binding, self._state)
+            value, _ = yield from self._value(tree, scope)
             # Text is always quoted: an argument cannot pass for another one, or for the end of the question.
-            shown.append(f"{name}={json.dumps(value, ensure_ascii=False) if isinstance(value, str) else text}")
+            shown.append(f"{name}={told_to_person(value, self._procedure.shown[site][name], plain=False)}")
         # It has a name of its own that no variable has, and is bound to none.
         id = self._names.free(f"approve_{step.id}{scope.suffix}", self._state)
         question = f"Approve the call {step.operation}({', '.join(shown)})?"
