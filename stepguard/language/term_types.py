@@ -401,8 +401,11 @@ class _TermTypes:
         if kind.items is None:
             remedy = f": write `{shortened(of)}.field`" if kind.record is not None else ""
             raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no items{remedy}")
-        if len(keys) != 1 or not self.of(keys[0]).numeric:
-            raise ProcedureError(f"an item of the list {shortened(of)!r} is told by one whole number, counted from 0")
+        if len(keys) != 1 or self.of(keys[0]).kind not in ("number", "integer", "decimal"):
+            found = f", and {shortened(keys[0])!r} is {self.of(keys[0])}" if len(keys) == 1 else ""
+            raise ProcedureError(
+                f"an item of the list {shortened(of)!r} is told by one whole number, counted from 0{found}"
+            )
         return kind.items
 
     def check_keys(self, table: Table, keys: Sequence[Expression]) -> None:

@@ -41,6 +41,12 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
         return step
     copies = isinstance(step.expression, Name)
     truths = truths_in(step.expression) if isinstance(step.expression, TRUTHS) else ()
+    # A truth value is refused when the step is made: only here its names are known to be numbers, and no dates.
+    if not (copies or step.type.numeric or isinstance(step.expression, TRUTHS)):
+        written = ": texts are joined by a function, not by signs" if step.type.kind == "text" else ""
+        raise ProcedureError(
+            f"step {step.id!r}: its expression gives a number, which is no {step.type.kind}{written}", step=step.id
+        )
     amounts = percentages = False
     for name in step.reads:
         source = sources[name]

@@ -30,6 +30,9 @@ from stepguard.procedure.steps import EFFECTIVE, Step
 
 _BRACED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)[^{}]*\}")
 
+_TABLE: Final = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:\[[^{}]*\]\s*)?\}")
+"""A table in braces, or a row of it."""
+
 
 @dataclass
 class _State:
@@ -219,9 +222,15 @@ class _Checker:
     def step(self, step: Step, state: _State, site: str) -> None:
         what = f"step {step.id!r}"
         self.reads(step.reads, state, what, step)
-        table = next((name for name in step.reads if name in self.tables), None)
-        if table is not None and step.expression is None and step.operation is None:
-            raise self.error(f"{what} reads the table {table!r} in words: let a step look its row up before", step)
+        braced = _TABLE.findall(step.instruction or "")
+        read = step.reads if step.expression is None and step.operation is None else ()
+        table = next((name for name in (*read, *braced) if name in self.tables), None)
+        if table is not None:
+            raise self.error(
+                f"{what} reads the table {table!r} in words: let a step look its row up before, such as "
+                f"`row = {table}[...]`, and read that one, `(reads row)`",
+                step,
+            )
         arguments = {name: self.value(argument, state, what, step) for name, argument in step.arguments}
         known = state.known
         if step.performer in EFFECTIVE:

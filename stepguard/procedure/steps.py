@@ -17,7 +17,6 @@ from stepguard.language.expressions import (
     TRUTHS,
     Expression,
     Logic,
-    Name,
     Not,
     Number,
     format_expression,
@@ -206,14 +205,8 @@ class Step:
         kind = ValueType.parse(type if type is not None else default)
         if tree is not None and instruction is not None:
             _check_words(instruction, id, named, tree, kind)
-        # A plain copy may be of any type.
-        if tree is not None and not isinstance(tree, Name) and kind.scalar and not rich:
-            truth = isinstance(tree, TRUTHS)
-            if not (kind.kind == "boolean" if truth else kind.numeric):
-                result = "a truth value" if truth else "a number"
-                written = ": texts are joined by a function, not by signs" if kind.kind == "text" else ""
-                reason = f"its expression gives {result}, which is no {kind.kind}{written}"
-                raise ProcedureError(f"step {id!r}: {reason}", step=id)
+        if isinstance(tree, TRUTHS) and kind.scalar and kind.kind != "boolean":
+            raise ProcedureError(f"step {id!r}: its expression gives a truth value, which is no {kind.kind}", step=id)
         if tree is not None:
             try:
                 check_value(tree, kind)

@@ -435,7 +435,7 @@ CALLED = "procedure f:\n  inputs: v\n  y = by code 1 / v\n  answer: y + 1\n"
         (f"{CALLED}for each x in xs:\n  c = call f(v=xs[5])\n", "xs[0].c", "0.0"),
         ("for each x in xs:\n  repeat at most 1 times until x > 0:\n    a = by code x\n"
          "  repeat at most 3 times until x < 0:\n    b = by code x\n", "xs[0].repeat2[2]", "0.1"),
-        ("a = by code 1\nanswer: xs[5]\n", "#2", ""),
+        ("a = by code 1\nanswer: xs[5]\n", "the answer", ""),
     ],
 )  # fmt: skip
 def test_what_ends_a_run_is_told_by_its_place(text: str, path: str, site: str) -> None:

@@ -130,7 +130,7 @@ EACH: Final[dict[str, dict[str, str]]] = {
     "x_list[0]": {"each": " ".join(SINGLE)},
     "x.a": {"n": "rec"},
     "x[0]": {"n": "ns", "day": "days"},
-    "ns[x]": {"n": "n eur usd"},
+    "ns[x]": {"n": "n"},
     "x_list.a": {"ns": "rec"},
     "sum of x_list": {"each": "n eur usd span kg g m"},
     "sum of (y * 2) for y in x_list": {"n": "n eur usd", "span": "span", "kg": "kg", "g": "g", "m": "m"},

@@ -51,6 +51,19 @@ a: text = "Say it." (reads y)
 y = 1
 == 1: step 'a' reads the table 'fee' in words: let a step look its row up
 a: text = "Say it." (reads fee)
+== 1: the table 'fee' in words: let a step look its row up before, such as `row = fee[...]`
+a: text = "Say {fee} of it." (reads x)
+== 1: the table 'fee' in words
+a: text = "Say { fee[x] }."
+== 1: the table 'fee' in words
+a: text = ask person "Is {fee} right?"
+== 1: the table 'fee' in words
+a = x + 1  "what {fee} is"
+== 1: item of the list 'xs' is told by one whole number, counted from 0, and 'eur' is money(EUR, 2, half_up)
+a = xs[eur]
+== 2: item of the list 'xs' is told by one whole number, counted from 0, and 'twice_of' is money(EUR
+twice_of = eur * 2
+a = xs[twice_of]
 == 1: step 'a': '{x}' in '{x} more' would stand there as it is
 a: text = "{x} more" if f else "less"
 == 1: the condition of `if`: '{ x }' in '{ x }' would stand there as it is
@@ -276,6 +289,12 @@ a: number = day
 a: number = day - day
 == 1: step 'a' is date, and its expression gives duration: declare `a: duration`
 a: date = day - day
+== 1: step 'a' is boolean, and its expression gives duration: declare `a: duration`
+a: boolean = day - day
+== 1: step 'a' is text, and its expression gives duration
+a: text = day - day
+== 1: step 'a': its expression gives a number, which is no text: texts are joined by a function
+a: text = x * 3
 == 1: step 'a' is number, and its expression gives list of number: declare `a: list of number`
 a: number = xs
 == 1: step 'a' is list of text, and its expression gives list of number

@@ -32,7 +32,6 @@ from stepguard.procedure.inputs import Input
         {"id": "t", "expression": "x", "reads": ["y"]},
         {"id": "t", "expression": "x", "performer": "someone"},
         {"id": "t", "expression": "1 < 2", "type": "number"},
-        {"id": "t", "expression": "1 + 2", "type": "text"},
         {"id": "t", "instruction": "Read.", "reads": "letter"},
         {"id": "t", "expression": "x", "reads": "x"},
         {"id": "t", "instruction": "Read.", "checks": Range(1, 2)},

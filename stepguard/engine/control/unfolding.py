@@ -129,6 +129,7 @@ class Unfolding:
     def _whole(self, procedure: Procedure) -> _Walk:
         yield from self._body(procedure.body, self._scope, "proved")
         # The answer has to be there, too: a value that it needs may be on no way that was taken.
+        self.place = ("the answer", "")
         answer, _ = yield from self._value(procedure.answer_term, self._scope)
         if procedure.output is not None:
             procedure.output.accept(answer)

@@ -138,7 +138,9 @@ def _arguments(arguments: tuple[tuple[str, Expression], ...]) -> str:
 
 
 def _step(step: Step) -> list[str]:
-    line = step.id if step.type == NUMBER and step.expression is not None else f"{step.id}: {step.type}"
+    # What is made of operands is, without a type, what they make: `count of xs` an integer.
+    number = step.type == NUMBER and step.expression is not None and not step.rich
+    line = step.id if number else f"{step.id}: {step.type}"
     option = False  # which would be read as the option, and asked of nobody
     words = None if step.instruction is None else quoted(step.instruction)
     if step.operation is not None:

@@ -40,10 +40,14 @@ _WORDS_ALONE: Final = lazy_pattern(
     r"[A-Za-z]+(?:'[a-z]+)?(?: (?!(?:if|in|and|or|mod|not)\b)[A-Za-z]+(?:'[a-z]+)?){3,}[.?!]?)\Z"
 )
 
+_CHECK_ALONE: Final = r"check\s*:(?![^()=]*(?:\([^()]*\)\s*)?=)"
+"""No step that is called `check`: behind its type stands an equals sign."""
+
 _Slip = tuple[re.Pattern[str], str]
 _SLIPS: Final[tuple[_Slip, ...]] = tuple(
     (re.compile(pattern), remedy)
     for pattern, remedy in (
+        (_CHECK_ALONE, "a check stands behind its step, in the same line: `t = x + 1  {line}`"),
         (rf"(?:[0-9]+[.)]\s*)?{_NAME}\s*:=", "write = for :="),
         (
             rf"(?:[0-9]+[.)]\s*)?(?P<name>{_NAME})\s*==(?P<rest>.*)",
@@ -186,11 +190,12 @@ def explain(text: str, error: UnexpectedInput) -> ProcedureError:
         return ProcedureError(f"{opened[1]!r} is not closed", line=opened[0])
     if isinstance(token, Token) and token.type == "_INDENT":
         number = next((at for at in range(number, len(lines) + 1) if _code_of(lines[at - 1])), number)
-        return ProcedureError(
-            f"the line is indented, and {shorten(lines[(token.line or 1) - 1].strip(), 40)!r} above it opens no block: "
-            "begin it where the line above begins",
-            line=number,
-        )
+        if re.match(_CHECK_ALONE, _code_of(lines[number - 1])) is None:
+            above = shorten(lines[(token.line or 1) - 1].strip(), 40)
+            return ProcedureError(
+                f"the line is indented, and {above!r} above it opens no block: begin it where the line above begins",
+                line=number,
+            )
     line = lines[number - 1].strip()
     if ":" not in _code_of(line) and _block_above(lines, number).startswith("table "):
         row = f"{shorten(line, 60)!r} is no row of a table: write `DE: 28`, `home, excellent: 1.2` or `otherwise: 30`"
