@@ -68,7 +68,7 @@ class Procedure:
         straight: whether it is a mere list of steps whose expressions are arithmetic, so that every run performs each
             of them once. What needs to know all steps beforehand needs a straight procedure.
         answer_type: the type of the answer.
-        answer_in: the currency that the answer is in, also where its type names none (``net * 2``); None: in none.
+        answer_in: the currency that the answer is in, or its items, also where its type names none (``net * 2``).
         shown: the types of what a person is shown, with their currencies: by the site of the step, and by name.
 
     Raises:

@@ -110,6 +110,8 @@ def check_flow(
     if answer is None:
         return None
     found = checker.value(answer, state, "the answer", None)
+    while found.items is not None:
+        found = found.items
     return type_of(answer, state.types, tables), found.currency, checker.shown
 
 
@@ -330,7 +332,6 @@ class _Checker:
         for name, kind in inner.types.maps[0].items():
             # Outside, what a round sets is a list with one value for each item.
             state.types[name] = ValueType(kind="list", items=kind)
-            state.fresh[name] = None
             if name in inner.money:
                 state.money[name] = ValueType(kind="list", items=inner.money[name])
         state.partial.update(inner.partial.maps[0])
@@ -361,8 +362,7 @@ class _Checker:
                     f"{what} gives {called.name} {name!r} as {kind}, and it is {declared[name]} there", statement
                 )
         self.shown.update({f"{site}.{inner}": kinds for inner, kinds in called.shown.items()})
-        currency = called.answer_in
-        money = None if currency is None else ValueType(kind="money", currency=currency)
+        money = None if called.answer_in is None else _with_currency(called.answer_type, called.answer_in)
         self.set(statement.id, called.answer_type, state, statement, money)
 
 
@@ -373,10 +373,16 @@ def _leaves_currency_open(declared: ValueType) -> bool:
     return declared.numeric and declared.currency is None
 
 
+def _with_currency(kind: ValueType, currency: str) -> ValueType:
+    """A type of numbers, or of lists of them, as one of amounts of money."""
+    if kind.items is not None:
+        return ValueType(kind="list", items=_with_currency(kind.items, currency))
+    return ValueType(kind="money", currency=currency)
+
+
 def _in_currency(declared: ValueType, given: ValueType) -> ValueType | None:
     """What a variable is that its type calls a number, and its expression an amount of money; None where nothing is."""
     if declared.items is not None and given.items is not None:
         items = _in_currency(declared.items, given.items)
         return None if items is None else ValueType(kind="list", items=items)
-    money = declared.numeric and declared.currency is None and declared.kind != "percent"
-    return given if money and given.currency is not None else None
+    return given if declared.currency is None and given.currency is not None else None

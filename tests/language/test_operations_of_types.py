@@ -199,6 +199,11 @@ def test_an_operation_on_one_value_has_the_type_of_the_table_or_none(text: str) 
 
 _COUNTS = ": say what the number counts, such as `30 days`"
 _MEASURE = ": give the measure as a number, such as `(due - today) / 1 day` or `weight / 1 kg`"
+_OFFSET = (
+    "'warm' is a temperature in °C, which is compared and not computed with, since its zero is not nothing: "
+    "use quantity(K)"
+)
+WITH_KELVINS = ("{} + {}", "{} - {}", "{} * {}", "{} / {}", "{} // {}", "{} % {}")
 CLASHES = (
     (
         "kg",
@@ -259,6 +264,7 @@ CLASHES = (
         ("sqrt(day)", "sqrt takes numbers, and 'day' is date"),
         ("day in n", "'day' is date and 'n' is number: `in` takes a list, a table, or two texts"),
         *((f"{one} {sign} {other}", f"'{one} {sign} {other}' {does}") for one, sign, other, does in CLASHES),
+        *((text.format(*pair), _OFFSET) for text in WITH_KELVINS for pair in (("warm", "5 K"), ("5 K", "warm"))),
     ],
 )
 def test_what_is_of_no_type_is_refused_with_what_to_write(text: str, says: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from stepguard import Procedure, Step
@@ -16,6 +18,10 @@ procedure twice:
   inputs: v: money(EUR), rate: percent = 19%
   w: money(EUR) = v * (1 + rate)
   answer: w
+procedure all_twice:
+  inputs: vs: list of money(EUR)
+  for each v in vs:
+    w: number = v * 2
 procedure scaled:
   inputs: v
   w = v * 2
@@ -71,17 +77,17 @@ if "a" == "{ x }":
   a = 1
 == 1: '{x}' in 'c {x}' would stand there as it is
 a: boolean = "b" in ["b", "c {x}"]
-== 3: which is not set where no condition of the `if` holds, which has no `else` (`if` in line 19)
+== 3: which is not set where no condition of the `if` holds, which has no `else` (`if` in line 23)
 if f:
   a = 1
 b = a
-== 5: step 'c' reads 'a', which is not set in the `else` branch (`if` in line 19)
+== 5: step 'c' reads 'a', which is not set in the `else` branch (`if` in line 23)
 if f:
   a = 1
 else:
   b = 1
 c = a
-== 7: step 'c' reads 'a', which is not set where `x > 1` holds (`if` in line 19)
+== 7: step 'c' reads 'a', which is not set where `x > 1` holds (`if` in line 23)
 if f:
   a = 1
 else if x > 1:
@@ -89,7 +95,7 @@ else if x > 1:
 else:
   a = 2
 c = a
-== 6: which is not set where no condition of the `if` holds, which has no `else` (`if` in line 20)
+== 6: which is not set where no condition of the `if` holds, which has no `else` (`if` in line 24)
 if f:
   if x > 1:
     a = 1
@@ -255,6 +261,9 @@ b = (sum of a) + usd
 == 2: two currencies
 a: list of number = [eur, 2]
 b = (sum of a) + usd
+== 2: two currencies
+a: list of number = [eur * 2]
+b = (sum of a) + usd
 == 3: mixes currencies: 'a' is in EUR, and 'usd' is in USD
 repeat at most 2 times until f:
   a: number = eur * 2
@@ -267,6 +276,9 @@ b = a[0][0] + usd
 == 2: 'b' mixes currencies
 a = call twice(v=eur)
 b = a + usd
+== 2: two currencies: 'sum of a' is in EUR
+a = call all_twice(vs=[eur])
+b = (sum of a) + usd
 == 1: the condition of `if` is a truth value, and 'x' is number: compare it
 if x:
   a = 1
@@ -283,11 +295,11 @@ for each y in x:
   a = 1
 == 1: step 'a': 'day + day' adds 'day'
 a = day + day
-== 1: step 'a' is number, and its expression gives date: declare `a: date`
+== 1: step 'a' is number, and its expression gives date: declare `a: date`.
 a: number = day
 == 1: declare `a: duration`, or divide it by `1 days`
 a: number = day - day
-== 1: step 'a' is date, and its expression gives duration: declare `a: duration`
+== 1: step 'a' is date, and its expression gives duration: declare `a: duration`.
 a: date = day - day
 == 1: step 'a' is boolean, and its expression gives duration: declare `a: duration`
 a: boolean = day - day
@@ -329,11 +341,13 @@ def sections(table: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("head", "text"), sections(REFUSED))
 def test_what_cannot_be_right_is_refused_with_its_line(head: str, text: str) -> None:
-    """The message says the variable, the way on which it is missing, and the remedy."""
+    """The message says the variable, the way on which it is missing, and the remedy; the error has its step."""
     line, _, says = head.partition(": ")
     with pytest.raises(ProcedureError) as refused:
         Procedure.parse(HEAD + text)
-    assert says in refused.value.message
+    assert says in f"{refused.value.message}."
+    step = re.match(r"step '(\w+)'", refused.value.message)
+    assert step is None or refused.value.step == step[1]
     assert refused.value.line == HEAD.count("\n") + int(line)
 
 
