@@ -359,9 +359,9 @@ def _is_several(text: str) -> bool:
 def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
     low = match["low"] or match["more"] or match["least"]
     high = match["high"] or match["less"] or match["most"]
-    ends = _Bound(None), _Bound(None)
-    upper = ends[1] if high is None else _Bound(_bound(kind, high), inside=not (match["below"] or match["less"]))
-    lower = ends[0]
+    lower = upper = _Bound(None)
+    if high is not None:
+        upper = _Bound(_bound(kind, high), inside=not (match["below"] or match["less"]))
     if low is not None:
         try:
             number = _bound(kind, low)

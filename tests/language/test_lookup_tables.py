@@ -296,6 +296,8 @@ def test_a_csv_file_has_names_and_rows() -> None:
         ("v\n1", {}, "a CSV file has a line of names"),
         ("k,k\na,b", {}, "two columns have the same name"),
         ('k,v\na,"b', {}, "it is no CSV"),
+        ("k,v\na,b,c", TEXTS, "row 1: 3 parts instead of 2"),
+        ("k,v\na", TEXTS, "row 1: 1 parts instead of 2"),
     ):
         with pytest.raises(ProcedureError, match=says):
             Table.from_csv("fee", bad, keys=keys)
