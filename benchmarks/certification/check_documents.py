@@ -131,7 +131,7 @@ def _headed(chance: random.Random) -> Problem:
     head = chance.choice(["Invoice ({})", "All amounts in {}", "Currency: {}", "Prices in {}", "{} price list"]).format(
         other
     )
-    document = f"{head}\n\nTotal {_put(wrong)}\nRefund {_put(right)} {code}\n"
+    document = f"{head}\n\nTotal {_put(wrong)}\nDeposit {_put(right)} {code}\n"
     return _problem(document, right, wrong, code)
 
 

@@ -116,11 +116,11 @@ def make_trace(chance: random.Random, *, focus: str | None = None, length: int =
 
 
 def _fits(steps: list[Step], declared: list[Input]) -> bool:
-    """Whether the steps are a procedure: it mixes no currencies, and multiplies no amounts of money."""
+    """Whether the steps are a procedure: no currencies are mixed, no money multiplied, no ratio is a percentage."""
     try:
         Procedure(steps, inputs=declared)
     except ProcedureError as error:
-        if "currenc" in error.message or "money" in error.message or " is in " in error.message:
+        if any(said in error.message for said in ("currenc", "money", " is in ", "percentage")):
             return False
         raise
     return True

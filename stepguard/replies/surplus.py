@@ -194,7 +194,9 @@ class Surplus:
             about = [part for part in parts if part in self.types]
             if folded(key) in self.spellings or not about or _NEUTRAL.issuperset(set(parts) - set(about)):
                 continue
-            same = any(self._same(name, text) for name in about) and self.understanding.is_own_head(" ".join(parts))
+            same = any(
+                name in self.given and self._same(name, text) for name in about
+            ) and self.understanding.is_own_head(" ".join(parts))
             if not same and not _SENTENCE.search(text):
                 return True
         return False
@@ -227,7 +229,8 @@ class Surplus:
         )
 
     def _same(self, name: str, text: str) -> bool:
-        mine, own = (_last_side(each) for each in (text, self.given[name]))
+        """Whether a text gives the value that the answer gives to a step, if it gives one."""
+        mine, own = (_last_side(each) for each in (text, self.given.get(name, "")))
         return mine == own or (
             all(map(_NUMBER.fullmatch, (mine, own))) and without_zeros(mine.strip()) == without_zeros(own.strip())
         )

@@ -340,3 +340,9 @@ def test_a_final_answer_agrees_with_the_step_that_is_the_answer(final: object, s
     procedure = Procedure([step], inputs=[Input("letter", "text")])
     result = Guard(lambda _: json.dumps(entries), repair=0).run(procedure, {"letter": "Net 60, total 57"})
     assert result.status == status
+
+
+@pytest.mark.parametrize("key", ["sqrt(b", "b%", "-b", "b (old)", "max(a, b)", "b b"])
+def test_a_key_around_the_name_of_a_step_without_an_answer_is_no_fault_of_the_reader(key: str) -> None:
+    """What is asked has no answer in such a reply, and what stands under the other key is none."""
+    assert "b" not in values(read(f'{{{A}, {json.dumps(key)}: "10", {C}}}', TRIPLE))
