@@ -76,9 +76,9 @@ def test_a_value_alone_passes_and_it_is_said_that_the_working_was_not_checked() 
 
 def test_what_cannot_be_checked_is_undecided_and_no_pass() -> None:
     """A step in words, and one that has no value, pass with no claim at all."""
-    words = 'inputs: a\nt1: text = "Name the country." (reads a)\nt2 = a / 0'
+    words = 'inputs: a, b\nt1: text = "Name the country." (reads a)\nt2 = a / b'
     for step, value in (("t1", "France"), ("t2", "0")):
-        arguments = {"procedure": words, "step": step, "values": {"a": 1}, "value": value}
+        arguments = {"procedure": words, "step": step, "values": {"a": 1, "b": 0}, "value": value}
         result = call(create_server(), "verify_step", arguments)
         assert result.structured_content["verdict"] == "undecided"
         assert "not a pass" in text(result)
