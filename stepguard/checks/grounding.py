@@ -408,8 +408,9 @@ class _Search:
 
 
 def _find_measures(measures: Measures, kind: ValueType, value: Value) -> Iterator[CharRange]:
-    most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
-    return measures.find(kind.read, lambda found: same_value(found, value), most_words=most)
+    units = kind.kind == "quantity"
+    most = _UNIT_WORDS if units else _SPAN_WORDS
+    return measures.find(kind.read, lambda found: same_value(found, value), units=units, most_words=most)
 
 
 class _Weighing:

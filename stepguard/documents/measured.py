@@ -46,15 +46,16 @@ class Measures:
         self._headed: list[tuple[tuple[int, int], str]] | None = None
 
     def find(
-        self, read: Callable[[str], Value], same: Callable[[Value], bool], *, most_words: int = 8
+        self, read: Callable[[str], Value], same: Callable[[Value], bool], *, units: bool, most_words: int = 8
     ) -> Iterator[tuple[int, int]]:
         """The spans that are read as a value that is looked for, each as long as can be.
 
-        A bare number is in the unit that the head above it or the label in front of it names: ``Dose (mg)``.
 
         Args:
             read: reads one value; raises `ValueRefused` for what is none.
             same: whether a value is the one that is looked for.
+            units: whether a bare number may be one, in the unit that the head above it or the label in front of it
+                names: ``Dose (mg)``.
             most_words: how many words a value has at most.
         """
         text, at = self._text, 0
@@ -82,6 +83,8 @@ class Measures:
                     seen.add(candidate)
                     yield from self._words.find(candidate)
                 break
+        if not units:
+            return
         if self._headed is None:
             self._headed = list(_under_heads(text))
         for span, written in self._headed:

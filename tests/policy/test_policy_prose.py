@@ -242,7 +242,7 @@ def test_the_command_prints_the_draft_and_lists_the_rest(
     assert Policy.load(tmp_path / "draft.policy").name == "refund desk"
     assert "line 3 left out: Be kind.\n    it fits none of the forms" in shown.err
     assert "1 sentences are rules of the draft, 1 are not" in shown.err
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Never call `refund`.")))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"Never call `refund`."), encoding="utf-8"))
     assert main(["import-policy", "-"]) == 0
     capsys.readouterr()
     assert main(["import-policy", str(tmp_path / "none.md")]) == 2
