@@ -14,8 +14,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable
+from itertools import takewhile
 from typing import Final
 
+from stepguard.core.deadlines import stop_if_given_up
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.documents.names import Words
@@ -51,6 +53,7 @@ _UNMET: Final = lazy_pattern(
 _FUNCTION_WORDS: Final = frozenset({"yes", "no", "none", "other", "not", "any", "all"})
 """Options that stand in many sentences without being one."""
 _REACH: Final = 400
+"""Characters to either side: what stands farther off says nothing of an option, and the work stays linear."""
 
 
 class Options:
@@ -73,6 +76,7 @@ class Options:
         Args:
             several: whether others may be chosen in the same sentence, for lists.
         """
+        stop_if_given_up()
         denied = _said_no(self._text, start, end)
         if denied:
             return denied
@@ -81,9 +85,7 @@ class Options:
             return f"behind {unmet[0].strip()!r}"
         first, last = self._sentence(start, end)
         at = bisect_left(self._spans, ((first, 0), ""))
-        for (begin, finish), name in self._spans[at:]:
-            if begin >= last:
-                break
+        for (begin, finish), name in takewhile(lambda each: each[0][0] < last, self._spans[at : at + _REACH]):
             if (begin, finish) == (start, end):
                 continue
             if begin <= start and end <= finish:
@@ -121,12 +123,17 @@ def _said_no(text: str, start: int, end: int) -> str:
     denied = _NO.match(text, end)
     if denied is not None:
         return f"with {denied['no']!r} behind it"
-    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
-    line = text[first : len(text) if last < 0 else last]
+    first = text.rfind("\n", max(start - _REACH, 0), start) + 1
+    cut = first == 0 and start > _REACH
+    first = start - _REACH if cut else first
+    last = text.find("\n", end, end + _REACH)
+    line = text[first : end + _REACH if last < 0 else last]
     at = max((label.end() for label in _LABEL.finditer(line, 0, start - first)), default=0)
     boxes = list(_BOX.finditer(line, at))
     if not boxes:
         return ""
+    if cut and not at:  # where the boxes of a line stand, its beginning says
+        return "on a line that is too long to tell its boxes apart"
     in_front = not line[at : boxes[0].start()].strip(" \t-*|")
     if in_front and len(boxes) > 1 and not line[boxes[-1].end() :].strip(" \t|."):
         return "between boxes that may be those of other options"

@@ -423,3 +423,13 @@ def test_an_option_that_is_a_part_of_another_one_is_not_chosen_with_it() -> None
     assert grounded("Risk: very high", "very high", kind)
     assert grounded("Risk: high", "high", kind)
     assert grounded("red and blue", '["red", "blue"]', "list of one_of(red, blue, green)")
+
+
+@pytest.mark.parametrize(
+    "item", ["approved or rejected, ", "[ ] approved [x] rejected ", "approved: no, ", "rejected "]
+)
+def test_options_on_one_long_line_are_weighed_by_what_stands_near_them(item: str) -> None:
+    """The work does not grow with the line, and where the boxes of so long a line stand is not guessed."""
+    document = item * (100_000 // len(item))
+    assert not grounded(document, "approved", "one_of(approved, rejected)")
+    assert not grounded(f"[x] approved [ ] rejected {'x' * 500} [x] approved", "rejected", "one_of(approved, rejected)")
