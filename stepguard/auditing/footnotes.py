@@ -15,6 +15,8 @@ _MARK: Final = r"\[\^?\w{1,12}\]|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,2}|(?
 _NOTE: Final = re.compile(rf"^[ \t]{{0,8}}(?P<mark>{_MARK}):?[ \t]+(?P<said>[^\n]+)$", re.MULTILINE)
 _AT_A_NUMBER: Final = re.compile(rf"(?<=[0-9%)])[ \t]?(?P<mark>{_MARK})(?=[\s|,;.]|\Z)")
 _RAISED: Final = frozenset("\u00b2\u00b3\u2070\u2074\u2075\u2076\u2077\u2078\u2079")
+_REACH: Final = 200
+"""Characters of a line in front of a mark, whose numbers its footnote may say again."""
 _DIGITS: Final = re.compile(r"[0-9]+(?:[.,][0-9]+)*")
 
 
@@ -42,8 +44,9 @@ def without_footnotes(text: str, understanding: Understanding, given: str) -> st
         if written in _RAISED and "\u00b9" not in notes:
             continue  # a square or a cube
         said = found[0]["said"]
-        lines = (text[text.rfind("\n", 0, place.start()) + 1 : place.start()] for place in places)
-        own = " ".join(_DIGITS.findall(" ".join((given, *lines))))
+        starts = (place.start() for place in places)
+        lines = (text[max(start - _REACH, 0) : start].rpartition("\n")[2] for start in starts)
+        own = " ".join(dict.fromkeys(number for line in (given, *lines) for number in _DIGITS.findall(line)))
         foreign = mentions_another(said, {without_zeros(digits) for digits in own.split()})
         remark = f" ({said.rstrip(' .')})"
         if not (foreign or read_caption(said) or unread_behind(understanding, remark, own)):

@@ -320,3 +320,10 @@ def test_a_fraction_in_one_sign_and_rounding_in_words_are_read() -> None:
     procedure = Procedure.parse("inputs: x, y\nf = x / y\nh: decimal(2) = (f + 1) / 3")
     for text in ("f = 2\u00bd\nh = 1.17 (rounded)", "f = 2.5\nh = 1.1666, rounded to 1.17"):
         assert all(step.verdict == "right" for step in audit(procedure, {"x": 10, "y": 4}, text).steps)
+
+
+@pytest.mark.parametrize("piece", ["42* ", "5[1] ", "42\u2020, "])
+def test_footnotes_at_many_numbers_of_one_line_are_looked_up_near_them(piece: str) -> None:
+    """The work does not grow with the line in front of each mark."""
+    mark = piece.strip("0123456789, ")
+    assert "right" not in verdicts(f"{piece * 20_000}\n{mark} all of it is guessed\n")
