@@ -7,8 +7,8 @@ import sys
 from datetime import tzinfo
 
 from stepguard.errors import ConfigError, ValueRefused
+from stepguard.policy.moments import read_zone
 from stepguard.policy.policy import Policy
-from stepguard.policy.reading import read_zone
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:

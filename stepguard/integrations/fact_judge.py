@@ -19,7 +19,8 @@ from stepguard.errors import ConfigError, InputError
 from stepguard.guard import Guard
 from stepguard.language.values import Value
 from stepguard.policy.decisions import FactQuestion
-from stepguard.policy.policy import DeclaredFact, Policy
+from stepguard.policy.declarations import DeclaredFact
+from stepguard.policy.policy import Policy
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step

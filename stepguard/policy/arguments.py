@@ -9,17 +9,15 @@ from datetime import timedelta
 from enum import Enum
 from fractions import Fraction
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from stepguard.errors import ValueRefused
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 from stepguard.language.values import Value, show_value
+from stepguard.policy.declarations import DeclaredTool
 from stepguard.policy.reading import Reader, folded, json_value
-
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredTool
 
 _MAX_ARGUMENTS: Final = 1_000_000
 _MAX_DIGITS: Final = 400

@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from stepguard.errors import ConfigError, PolicyError, ProcedureError
+from stepguard.policy.moments import MOMENT
 from stepguard.policy.policy import Policy
-from stepguard.policy.rules import MOMENT, Fact, Rule, ToolSignature
+from stepguard.policy.rules import Fact, Rule, ToolSignature
 from stepguard.policy.trees import ViewBlock
 from stepguard.procedure.notation.building import ParsedProcedure, ProcedureBuilder
 from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLine

@@ -15,27 +15,21 @@ answered or not: a limit cannot be used up twice.
 
 from __future__ import annotations
 
-import hashlib
 import secrets
 from collections.abc import Mapping
 from contextlib import suppress
-from copy import deepcopy
-from dataclasses import replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from threading import Lock
-from typing import Any, cast
+from typing import Any, Final
 
 from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.values import Value
-from stepguard.policy.arguments import given_data, plain_data, read_arguments_of
-from stepguard.policy.decisions import Decision, Reason
-from stepguard.policy.history import LetThrough
+from stepguard.policy.arguments import plain_data, read_arguments_of
+from stepguard.policy.deciding import CallDecider
+from stepguard.policy.decisions import Decision
 from stepguard.policy.journal import GateLedger
-from stepguard.policy.judging import judge_call
 from stepguard.policy.memory import MAX_ID, GateMemory, as_json
-from stepguard.policy.policy import DeclaredTool, Policy
-from stepguard.policy.reading import read_moment
+from stepguard.policy.policy import Policy
 
 
 class PolicyGate:
@@ -43,6 +37,7 @@ class PolicyGate:
 
     Attributes:
         policy: the policy.
+        observe: whether calls are made whatever is decided of them.
     """
 
     def __init__(
@@ -63,14 +58,11 @@ class PolicyGate:
         check_count(refusals, "refusals")
         check_flag(observe, "observe")
         check_flag(reused_ids, "reused_ids")
-        self.policy = policy
-        self._refusals = refusals
-        self._observe = observe
-        self._reused_ids = reused_ids
-        self._zone = zone
+        self.policy: Final = policy
+        self.observe: Final = observe
         self._lock = Lock()
         self._memory = GateMemory(policy, zone=zone, conversation=conversation or secrets.token_hex(16))
-        self._reached: tuple[tuple[str, str], ...] = ()  # the limits of the call that is judged
+        self._decider = CallDecider(self._memory, refusals=refusals, observe=observe, reused_ids=reused_ids)
         if (ledger is None) != (run_id is None) or (ledger is not None and state is not None):
             raise ConfigError("a ledger and a run_id go together, and in the place of a state", option="ledger")
         if state is not None:
@@ -107,11 +99,7 @@ class PolicyGate:
         """
         check_text(id, "id")
         with self._lock:
-            self._reached = ()
-            decision = self._decide(tool, arguments, id[:MAX_ID], now)
-            if self._observe and not decision.allowed:
-                # An observed call counts as made, or limits would be reached later than in a gate that refuses.
-                decision = self._made_anyway(decision, arguments, now)
+            decision = self._decider.decide(tool, arguments, id[:MAX_ID], now)
             moment = None if now is None else now.isoformat()
             self._memory.decisions.append({**decision.to_dict(), "arguments": dict(decision.arguments), "at": moment})
             # Durable before the host learns of it: after a crash, a call that may have been made is known.
@@ -158,7 +146,7 @@ class PolicyGate:
     @property
     def pending(self) -> tuple[Decision, ...]:
         """The calls that were let through and are not answered: after a crash make them again, with the same key."""
-        return tuple(_allowed(call) for call in self._memory.history.calls if call.status == "pending")
+        return tuple(call.allowed() for call in self._memory.history.calls if call.status == "pending")
 
     def recorded(self, decision: Decision) -> str | None:
         """The result of a call that is offered again after it was answered, as text; None of every other one."""
@@ -224,11 +212,6 @@ class PolicyGate:
             memory.write()
 
     @property
-    def observe(self) -> bool:
-        """Whether calls are made whatever is decided of them."""
-        return self._observe
-
-    @property
     def handed_over(self) -> bool:
         """Whether a person has taken over: no call that changes something is let through until `take_back`."""
         return self._memory.handed_over
@@ -268,106 +251,6 @@ class PolicyGate:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ConfigError(f"the state was changed: {type(error).__name__}: {error}", option="state") from None
 
-    # ---- the parts of a decision
-
-    def _decide(self, name: str, arguments: str | Mapping[str, Any], id: str, now: datetime | None) -> Decision:
-        # The name is the agent's: it may be anything JSON has, and an unhashable one must not raise.
-        tool = self.policy.tools.get(name) if isinstance(name, str) else None
-        if tool is None:
-            shown = " ".join(str(name).split())[:60]
-            reason = Reason("unknown_tool", "", f"There is no tool {shown!r}", "Use a tool that you were given.")
-            return self._refused(shown, id, {}, reason)
-        free = tool.reads and not tool.rules
-        values: dict[str, Value] | None = None
-        try:
-            values, data = read_arguments_of(tool, arguments, self._memory.reader)
-        except ValueRefused as error:
-            # A tool that only reads and has no rules can do no harm: its arguments go on as they came.
-            if not free:
-                words = f"Its arguments cannot be used as they are: {error.reason}"
-                return self._refused(name, id, {}, Reason("arguments", name, words, "Correct them and call it again."))
-            data = given_data(arguments)
-        before = self._memory.history.by_id.get(id)
-        # One identifier, one call: where the first is not answered, a second would be made twice.
-        if before is not None and (before.status == "pending" or not (self._reused_ids or before.status == "not_done")):
-            if before.status == "pending" and before.says(name, values, data):
-                return _allowed(before)
-            words = "A call with this identifier was already made"
-            detail = "a provider that uses identifiers again needs a gate with reused_ids=True"
-            return self._refused(name, id, data, Reason("repeated", name, words, detail=detail), counted=False)
-        if free or not any(rule.demands for rule in tool.rules):
-            if self._memory.handed_over and not tool.reads:
-                return self._over(name, id, data)
-            return self._let(tool, id, values, data, now)
-        if self._memory.handed_over:
-            return self._over(name, id, data)
-        assert values is not None
-        return self._judged(tool, id, values, data, now)
-
-    def _judged(
-        self, tool: DeclaredTool, id: str, values: dict[str, Value], data: dict[str, Any], now: datetime | None
-    ) -> Decision:
-        for name in tool.compared:
-            # The tool may take "a1" for "A1", while the rules about A1 would not apply to it.
-            if self._memory.known.misspelt(values[name]):
-                words = f"Its argument {name} is spelled differently from the value that is known"
-                return self._refused(
-                    tool.name, id, data, Reason("arguments", tool.name, words, "Copy that value exactly.")
-                )
-        roles = frozenset(by for by in tool.roles if self._memory.yes_to(by, tool, data) in self._memory.yeses)
-        clock = None if now is None else read_moment(now, self._zone)
-        judgement = judge_call(
-            self.policy, tool, values, self._memory.history, known=self._memory.facts, clock=clock, confirmed=roles
-        )
-        # Kept for an observing gate, whose call counts against these limits although it was refused.
-        self._reached = tuple(judgement.spent)
-        if judgement.reasons:
-            return self._refused(tool.name, id, data, *judgement.reasons)
-        if judgement.pending:
-            questions = tuple(self._memory.facts.question(name, keys) for name, keys in judgement.open)
-            waiting = tuple(by for by in judgement.yeses if by not in roles)
-            return Decision(
-                "ask", tool.name, id, data, reasons=tuple(judgement.pending), questions=questions, confirmations=waiting
-            )
-        for by in judgement.yeses:
-            self._memory.set_yes(self._memory.yes_to(by, tool, data), given=False)
-        return self._let(tool, id, values, data, now, spent=self._reached, yeses=tuple(judgement.yeses))
-
-    def _made_anyway(self, decision: Decision, arguments: object, now: datetime | None) -> Decision:
-        """Count an observed call as made, whatever was decided."""
-        tool = self.policy.tools.get(decision.tool)
-        if tool is None:
-            return replace(decision, arguments=given_data(arguments))
-        if any(reason.kind == "repeated" for reason in decision.reasons):
-            return decision
-        values, data = None, given_data(arguments)
-        with suppress(ValueRefused):
-            values, data = read_arguments_of(tool, arguments, self._memory.reader)
-        made = self._let(tool, decision.call, values, data, now, spent=self._reached)
-        return replace(decision, arguments=made.arguments, key=made.key, number=made.number)
-
-    def _let(
-        self,
-        tool: DeclaredTool,
-        id: str,
-        values: dict[str, Value] | None,
-        data: dict[str, Any],
-        now: datetime | None,
-        *,
-        spent: tuple[tuple[str, str], ...] = (),
-        yeses: tuple[str, ...] = (),
-    ) -> Decision:
-        number = len(self._memory.history.calls)
-        # The number makes the key another one for each call, and the same one for a call that is offered again.
-        text = "\0".join([self._memory.conversation, str(number), tool.name, as_json(data)])
-        key = hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:32]
-        at = None if now is None else cast(timedelta, read_moment(now, self._zone)["at"])
-        waiting = tuple(sorted(self._memory.open))
-        call = LetThrough(number, id, tool.name, values, data, key, "pending", at, spent, yeses, None, waiting)
-        self._memory.add(call, tool)
-        self._memory.refused.pop(tool.name, None)
-        return _allowed(call)
-
     def _check_role(self, by: str, tool: str) -> None:
         check_text(by, "by")
         roles = self.policy.roles(tool)
@@ -375,22 +258,3 @@ class PolicyGate:
             raise ConfigError(
                 f"no rule of {tool} asks for a yes of {by!r:.60}: {', '.join(roles) or 'nobody'} is asked", option="by"
             )
-
-    def _refused(self, tool: str, id: str, data: dict[str, Any], *reasons: Reason, counted: bool = True) -> Decision:
-        # All unknown names share one counter: an agent that makes names up is handed over, too.
-        counter = tool if tool in self.policy.tools else ""
-        if counted and not self._observe:
-            self._memory.refused[counter] = self._memory.refused.get(counter, 0) + 1
-        if self._memory.refused.get(counter, 0) >= self._refusals and not self._observe:
-            self._memory.handed_over = True
-            return Decision("hand_over", tool, id, data, reasons=reasons)
-        return Decision("refuse", tool, id, data, reasons=reasons)
-
-    def _over(self, tool: str, id: str, data: dict[str, Any]) -> Decision:
-        words = "A person has taken over this conversation"
-        return Decision("hand_over", tool, id, data, reasons=(Reason("handed_over", tool, words),))
-
-
-def _allowed(call: LetThrough) -> Decision:
-    # A tool may change its arguments; what the rules look at stays.
-    return Decision("allow", call.tool, call.id, deepcopy(call.data), key=call.key, number=call.number)

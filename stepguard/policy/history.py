@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain
@@ -10,6 +11,7 @@ from typing import Any, Final, Literal
 
 from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.values import Value
+from stepguard.policy.decisions import Decision
 from stepguard.policy.reading import folded
 
 CallStatus = Literal["pending", "succeeded", "failed", "not_done"]
@@ -80,6 +82,11 @@ class LetThrough:
             return (self.tool, self.data) == (tool, data)
         further = [{name: each for name, each in given.items() if name not in values} for given in (self.data, data)]
         return further[0] == further[1] and all(same_value(self.values[name], each) for name, each in values.items())
+
+    def allowed(self) -> Decision:
+        """The decision that let it through."""
+        # A tool may change its arguments; what the rules look at stays.
+        return Decision("allow", self.tool, self.id, deepcopy(self.data), key=self.key, number=self.number)
 
     @property
     def counts(self) -> bool:

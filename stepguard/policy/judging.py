@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from itertools import chain, combinations
-from typing import Final, NoReturn, TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError
@@ -19,10 +19,11 @@ from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.records import Record
 from stepguard.language.terms import variables_in
 from stepguard.language.values import Value, show_value
-from stepguard.policy.decisions import Reason, ReasonKind
+from stepguard.policy.declarations import DeclaredTool, FactMissing
 from stepguard.policy.history import CallHistory, Sight
+from stepguard.policy.judgement import UNCHANGED, CallJudgement, JudgingStopped
 from stepguard.policy.known_facts import KnownFacts
-from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
+from stepguard.policy.policy import Policy
 from stepguard.policy.reading import folded, shown_argument
 from stepguard.policy.rules import (
     Binding,
@@ -53,38 +54,6 @@ Spelling = tuple[str, ...]
 _MOST_SHOWN: Final = 200
 """A longer argument is not repeated to an agent: what a tool gave back could speak to it in the host's voice."""
 _MOST_SPELLINGS: Final = 4
-_UNCHANGED: Final = "Do not repeat it unchanged."
-
-
-class _Stopped(Exception):
-    """The demands behind this one cannot be judged."""
-
-
-@dataclass(slots=True)
-class CallJudgement:
-    """The judgement of the rules on a call.
-
-    Attributes:
-        reasons: why it is refused.
-        open: the facts that are not known, in order.
-        yeses: who has to say yes.
-        spent: the limits that it counts against.
-        pending: what is still to be asked, with its words.
-    """
-
-    reasons: list[Reason] = field(default_factory=list)
-    open: dict[tuple[str, tuple[Value, ...]], None] = field(default_factory=dict)
-    yeses: dict[str, None] = field(default_factory=dict)
-    spent: list[tuple[str, str]] = field(default_factory=list)
-    pending: list[Reason] = field(default_factory=list)
-
-    def add(self, other: CallJudgement) -> None:
-        """Add what another judgement of the same call says beside."""
-        self.reasons += [each for each in other.reasons if each not in self.reasons]
-        self.open |= other.open
-        self.yeses |= other.yeses
-        self.spent += [each for each in other.spent if each not in self.spent]
-        self.pending += [each for each in other.pending if each not in self.pending]
 
 
 def judge_call(
@@ -108,43 +77,37 @@ def judge_call(
         clock: the moment of the call; None where the host gave none.
         confirmed: who has said yes to this very call.
     """
-    judgement = CallJudgement()
+    judgement = CallJudgement(tool.name)
     base: dict[str, Value] = dict(known.plain)
     if clock is not None:
         base |= {"now": clock, "today": clock["date"]}
     judge = _RuleJudge(policy, tool, history, judgement, confirmed, clock)
     for number, rule in enumerate(tool.rules):
         own = {bound: values[name] for bound, name in zip(bound_names(rule, tool.names), tool.names, strict=True)}
-        scope = {**base, **own}
-        judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
+        scope, path = RuleScope({**base, **own}, frozenset(policy.facts), known.tables), f"{tool.name}.{number}"
+        judge.rule(rule.demands, scope.inner(), path)
         spellings = tuple(judge.spellings)[:_MOST_SPELLINGS]
         # Which of them the tool takes for the same is not known: the rule holds whichever these are.
         for same in chain.from_iterable(combinations(spellings, count) for count in range(len(spellings))):
-            judge.same, judge.judgement = frozenset(same), CallJudgement()
-            judge.rule(rule.demands, RuleScope(scope, frozenset(policy.facts), known.tables), f"{tool.name}.{number}")
+            judge.same, judge.judgement = frozenset(same), CallJudgement(tool.name)
+            judge.rule(rule.demands, scope.inner(), path)
             judgement.add(judge.judgement)
         judge.same, judge.judgement, judge.spellings = None, judgement, {}
     return judgement
 
 
+@dataclass(slots=True)
 class _RuleJudge:
-    def __init__(
-        self,
-        policy: Policy,
-        tool: DeclaredTool,
-        history: CallHistory,
-        judgement: CallJudgement,
-        confirmed: frozenset[str],
-        clock: Record | None,
-    ) -> None:
-        self.policy = policy
-        self.tool = tool
-        self.history = history
-        self.judgement = judgement
-        self.confirmed = confirmed
-        self.clock = clock
-        self.spellings: dict[Spelling, None] = {}  # other spellings in earlier calls, as a reader takes for the same
-        self.same: frozenset[Spelling] | None = None  # those of them that are the same; None for all
+    policy: Policy
+    tool: DeclaredTool
+    history: CallHistory
+    judgement: CallJudgement
+    confirmed: frozenset[str]
+    clock: Record | None
+    spellings: dict[Spelling, None] = field(default_factory=dict)
+    """Other spellings in earlier calls, as a reader takes for the same."""
+    same: frozenset[Spelling] | None = None
+    """Those of them that are the same; None for all."""
 
     # ---- values
 
@@ -154,13 +117,13 @@ class _RuleJudge:
         try:
             return scope.truth(given, missing), missing
         except EvaluationError as error:
-            self.undecided(demand, str(error))
+            self.judgement.undecided(demand, str(error))
 
     def decided(self, given: ExpressionLike, scope: RuleScope, demand: Demand) -> bool | None:
         """As `truth`; what is not known is asked."""
         truth, missing = self.truth(given, scope, demand)
         if truth is None:
-            self.ask_facts(missing, demand)
+            self.judgement.ask(missing, self.policy.facts, demand)
         return truth
 
     def needed(self, value: Callable[[], T], demand: Demand) -> T:
@@ -168,34 +131,15 @@ class _RuleJudge:
         try:
             return value()
         except FactMissing as missing:
-            self.ask_facts([missing], demand)
+            self.judgement.ask([missing], self.policy.facts, demand)
         except EvaluationError as error:
-            self.undecided(demand, str(error))
-        raise _Stopped
-
-    def undecided(self, demand: Demand, detail: str) -> NoReturn:
-        words = f"{self.tool.name} cannot be checked: a value that its rule needs is missing or of another type"
-        self.refuse("undecided", demand, words, first=_UNCHANGED, detail=detail)
-        raise _Stopped
-
-    def ask_facts(self, missing: Iterable[FactMissing], demand: Demand) -> None:
-        for fact in missing:
-            self.judgement.open[(fact.name, fact.keys)] = None
-            words = self.policy.facts[fact.name].question or f"{fact.name} is not known yet"
-            self.wait("unknown_fact", demand, words, detail=f"{fact.name} of {', '.join(map(str, fact.keys))}")
-
-    def wait(self, kind: ReasonKind, demand: Demand, words: str, *, detail: str = "") -> None:
-        self.judgement.pending.append(Reason(kind, self.tool.name, words, detail=detail, line=demand.line))
-
-    def refuse(self, kind: ReasonKind, demand: Demand, words: str, *, first: str = "", detail: str = "") -> None:
-        line = "" if demand.line is None else f" (policy line {demand.line})"
-        words = getattr(demand, "words", None) or f"{words}{line}"
-        self.judgement.reasons.append(Reason(kind, self.tool.name, words, first, detail, demand.line))
+            self.judgement.undecided(demand, str(error))
+        raise JudgingStopped
 
     # ---- demands
 
     def rule(self, demands: Iterable[Demand], scope: RuleScope, path: str) -> None:
-        with suppress(_Stopped):
+        with suppress(JudgingStopped):
             self.body(demands, scope, path)
 
     def body(self, demands: Iterable[Demand], scope: RuleScope, path: str) -> None:
@@ -216,12 +160,12 @@ class _RuleJudge:
         """Judge a demand that may not count. Where it is kept anyway, nobody is asked whether it does."""
         outer = self.judgement
         # With the limits so far: in a loop, a limit must not start anew for each item.
-        self.judgement = trial = CallJudgement(spent=list(outer.spent))
-        with suppress(_Stopped):
+        self.judgement = trial = CallJudgement(self.tool.name, spent=list(outer.spent))
+        with suppress(JudgingStopped):
             self.kept(demand, scope, path)
         self.judgement = outer
         if trial.reasons or trial.pending:
-            self.ask_facts(missing, demand)
+            self.judgement.ask(missing, self.policy.facts, demand)
         else:
             outer.spent = trial.spent
             # Used up even though they may not have been needed, or one yes would let two calls through.
@@ -244,13 +188,13 @@ class _RuleJudge:
             case Confirmation(by=by):
                 if by not in self.confirmed:
                     words = demand.words or f"The {by} has to approve this very call first"
-                    self.wait("unconfirmed", demand, words)
+                    self.judgement.wait("unconfirmed", demand, words)
                 # Also where it was given: the call uses it up.
                 self.judgement.yeses[by] = None
             case Limit():
                 self.limit(demand, scope, path)
             case Prohibition():
-                self.refuse("forbidden", demand, f"{self.tool.name} must never be called")
+                self.judgement.refuse("forbidden", demand, f"{self.tool.name} must never be called")
             case Binding(name, source):
                 scope.bind(name, self.needed(lambda: scope.value(source), demand), source)
             case Branching():
@@ -267,7 +211,10 @@ class _RuleJudge:
         words = f"{self.tool.name} {verb} {short_text(condition)}"
         if scope.hides(condition):
             words = f"A rule does not allow {self.tool.name} here"
-        self.refuse("broken", demand, words, first=_UNCHANGED, detail=_condition_text(condition, scope))
+        names = [name for name in variables_in(tree_of(condition)) if name in scope]
+        values = (f"{name} = {shorten(str(scope[name]), 120)}" for name in names)
+        detail = "; ".join((short_text(condition), *values))
+        self.judgement.refuse("broken", demand, words, first=UNCHANGED, detail=detail)
 
     def branch(self, demand: Branching, scope: RuleScope, path: str) -> None:
         for number, (condition, body) in enumerate(demand.branches):
@@ -302,21 +249,19 @@ class _RuleJudge:
         sights = [each for pattern in demand.patterns for each in self.sights(pattern, demand, scope)]
         newest = max(sights, key=lambda sight: sight.number, default=None)
         state = "unseen" if newest is None else self.history.state_of(newest)
-        if newest is None or state != "fresh":
+        if state != "fresh":
             call = self.call_text(demand.patterns[0], scope)
-            words = f"{self.tool.name} needs a current result of {' or '.join(each.tool for each in demand.patterns)}"
-            match state:
-                case "unseen":
-                    self.refuse("unseen", demand, f"{words}, and there is none yet", first=f"Call {call} first.")
-                case "stale":
-                    words = f"{words}, and the last one may be out of date"
-                    self.refuse("stale", demand, words, first=f"Call {call} again first.")
-                case _:
-                    words = f"{words}, and a call that may change it has not returned yet"
-                    self.refuse("unanswered", demand, words, first="Wait for that call to return.")
-            raise _Stopped
+            why, first = {
+                "unseen": ("there is none yet", f"Call {call} first."),
+                "stale": ("the last one may be out of date", f"Call {call} again first."),
+                "unanswered": ("a call that may change it has not returned yet", "Wait for that call to return."),
+            }[state]
+            needed = f"{self.tool.name} needs a current result of {' or '.join(each.tool for each in demand.patterns)}"
+            self.judgement.refuse(state, demand, f"{needed}, and {why}", first=first)
+            raise JudgingStopped
+        assert newest is not None
         if newest.value is None if demand.name is not None else not newest.whole:
-            self.undecided(demand, f"the result of {demand.patterns[0].tool} is not of its type")
+            self.judgement.undecided(demand, f"the result of {demand.patterns[0].tool} is not of its type")
         if demand.name is not None:
             scope[demand.name] = cast(Value, newest.value)
 
@@ -327,7 +272,7 @@ class _RuleJudge:
             if self.history.state_of(sight) != "fresh":
                 continue
             if sight.value is None:
-                self.undecided(demand, f"a result of {pattern.tool} is not of its type")
+                self.judgement.undecided(demand, f"a result of {pattern.tool} is not of its type")
             values.append(sight.value)
         return tuple(values)
 
@@ -345,7 +290,9 @@ class _RuleJudge:
         calls = self.history.made(tool, wanted)
         if demand.negated:
             if next(calls, None) is not None:
-                self.refuse("done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called")
+                self.judgement.refuse(
+                    "done_already", demand, f"{self.tool.name} is not allowed once {tool} has been called"
+                )
             return
         if not any(
             # In another spelling a call permits nothing, while for `not done` above it counts.
@@ -353,18 +300,22 @@ class _RuleJudge:
             for call in calls
         ):
             first = f"Call {self.call_text(demand.pattern, scope)} first."
-            self.refuse("not_done", demand, f"{self.tool.name} is allowed only after {tool} has succeeded", first=first)
+            self.judgement.refuse(
+                "not_done", demand, f"{self.tool.name} is allowed only after {tool} has succeeded", first=first
+            )
 
     def earlier(self, pattern: CallPattern, demand: Demand, scope: RuleScope) -> Value:
         wanted = self.wanted(pattern, demand, scope)
         values: list[Mapping[str, Value]] = []
         for call in self.history.made(pattern.tool, wanted):
             if call.values is None:
-                self.undecided(demand, f"an earlier call of {pattern.tool} could not be read")
+                self.judgement.undecided(demand, f"an earlier call of {pattern.tool} could not be read")
             if spelling := _spelling(call.values, wanted):
                 self.spellings[spelling] = None
                 if len(self.spellings) > _MOST_SPELLINGS:  # each more would double the ways to judge
-                    self.undecided(demand, f"earlier calls of {pattern.tool} write its arguments in too many ways")
+                    self.judgement.undecided(
+                        demand, f"earlier calls of {pattern.tool} write its arguments in too many ways"
+                    )
                 if self.same is not None and spelling not in self.same:
                     continue
             values.append(call.values)
@@ -377,9 +328,9 @@ class _RuleJudge:
         if (within := demand.within) is not None:
             span = cast(timedelta, self.needed(lambda: scope.value(within), demand))
             if self.clock is None:
-                self.undecided(demand, NO_TIME)
+                self.judgement.undecided(demand, NO_TIME)
             if span <= timedelta():
-                self.undecided(demand, "within no time at all nothing can be counted")
+                self.judgement.undecided(demand, "within no time at all nothing can be counted")
             since = cast(timedelta, self.clock["at"]) - span
             spent = [each for each in spent if each.at is None or each.at > since]
         # Plus those of this very call: in a loop, each item counts against the limit.
@@ -388,7 +339,7 @@ class _RuleJudge:
             of_each = "".join(f" per {short_text(each)}" for each in demand.per)
             period = "" if within is None else f" within {short_text(within)}"
             words = f"{self.tool.name} may be called at most {times}{of_each}{period}, and that limit is reached"
-            self.refuse("spent", demand, words)
+            self.judgement.refuse("spent", demand, words)
         # Also where it is reached: an observed call counts against the limit all the same.
         self.judgement.spent.append(limit)
 
@@ -396,10 +347,3 @@ class _RuleJudge:
 def _spelling(values: Mapping[str, Value], wanted: Mapping[str, Value]) -> Spelling:
     """The arguments that are not exactly those that are wanted; empty where all are."""
     return tuple(show_value(values[name]) for name, value in wanted.items() if not same_value(values[name], value))
-
-
-def _condition_text(condition: ExpressionLike, scope: RuleScope) -> str:
-    """Describe a condition and the values that it reads, for people."""
-    tree = tree_of(condition)
-    values = (f"{name} = {shorten(str(scope[name]), 120)}" for name in variables_in(tree) if name in scope)
-    return "; ".join((short_text(tree), *values))

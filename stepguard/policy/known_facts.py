@@ -12,9 +12,8 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.arguments import plain_data
 from stepguard.policy.decisions import FactQuestion
+from stepguard.policy.moments import MOMENT, read_moment
 from stepguard.policy.policy import Policy
-from stepguard.policy.reading import read_moment
-from stepguard.policy.rules import MOMENT
 
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 _KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")

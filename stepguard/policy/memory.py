@@ -15,10 +15,11 @@ from stepguard.errors import ConfigError, EvaluationError, LedgerError, ValueRef
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import plain_data, read_arguments_of
+from stepguard.policy.declarations import DeclaredTool, FactMissing
 from stepguard.policy.history import CallHistory, LetThrough, Sight
 from stepguard.policy.journal import GateChanges, GateLedger
 from stepguard.policy.known_facts import KnownFacts
-from stepguard.policy.policy import DeclaredTool, FactMissing, Policy
+from stepguard.policy.policy import Policy
 from stepguard.policy.reading import Reader, is_whole, result_data
 from stepguard.policy.rules import tree_of
 from stepguard.policy.spelling import KnownTexts, texts_in

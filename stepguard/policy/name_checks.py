@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, PolicyError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Not, Number
@@ -24,6 +24,7 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.condition_reading import ConditionReader, Opposite, Truth
 from stepguard.policy.contradictions import never
+from stepguard.policy.declarations import DeclaredFact, DeclaredTool
 from stepguard.policy.demand_scope import DemandedCall, DemandScope
 from stepguard.policy.rules import (
     CallPattern,
@@ -38,9 +39,6 @@ from stepguard.policy.rules import (
     tree_of,
 )
 from stepguard.procedure.notation.settings import constant
-
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredFact, DeclaredTool
 
 _MOST_ROWS: Final = 1024
 _ALWAYS: Final = "comes always to the same: leave it out, or write `never` or `allow`"

@@ -7,12 +7,13 @@ limit on such a sum holds only where a rule keeps each amount from being negativ
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import MIRRORED, Compare, Expression, Logic, Name, Not, Number
 from stepguard.language.terms import Aggregate, Field, LiteralTerm
 from stepguard.language.values import show_value
+from stepguard.policy.declarations import DeclaredTool
 from stepguard.policy.rules import (
     Binding,
     Branching,
@@ -26,9 +27,6 @@ from stepguard.policy.rules import (
     nodes_of,
     tree_of,
 )
-
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredTool
 
 _FLIPPED: Final = {">": "<=", "<=": ">", ">=": "<", "<": ">="}
 

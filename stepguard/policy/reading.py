@@ -10,12 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from datetime import date, datetime, time, timedelta, tzinfo
 from decimal import Decimal
 from enum import Enum
 from typing import Any, Final, NoReturn, cast
 from unicodedata import normalize
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.digits import format_exact
@@ -24,13 +23,10 @@ from stepguard.language.strict_json import JsonNumber, JsonObject, decode
 from stepguard.language.unseen import has_unseen, without_unseen
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
-from stepguard.policy.rules import MOMENT
+from stepguard.policy.moments import MOMENT, read_moment
 
 _PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
-_MOMENT: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(?::[0-9]{2}(?:\.[0-9]{1,6})?)?(?:Z|[-+][0-9]{2}:[0-9]{2})?"
-)
 _CLOCK_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "date": (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "2026-01-31"),
     "time": (re.compile(r"[0-9]{2}:[0-9]{2}(?::[0-9]{2})?"), "14:30"),
@@ -40,7 +36,6 @@ _ALIKE: Final = {
     **dict.fromkeys((*range(0x2010, 0x2016), 0x2212), "-"), **dict.fromkeys((0x2018, 0x2019, 0x2BC), "'"), 0x2800: None,
 }  # fmt: skip
 """Dashes, apostrophes and blanks that look like the plain ones, but that NFKC does not normalise."""
-_EPOCH: Final = datetime(1970, 1, 1)
 _MAX_POWER: Final = 30
 """A number of ten to this power, or to as little, is no amount of anything."""
 _MAX_DEPTH: Final = 12
@@ -48,40 +43,6 @@ _MAX_TEXT: Final = 100_000
 
 Defaults = Mapping[str, Mapping[str, Value]]
 """For each record by its name, the fields that may be missing, with what holds then."""
-
-
-def read_moment(given: object, zone: tzinfo) -> Record:
-    """A date and a time as a record; one without a time zone is one of `zone`. Raises ValueRefused: it is none."""
-    if isinstance(given, str):
-        if not _MOMENT.fullmatch(given):
-            raise ValueRefused("a date and a time such as 2026-01-31T14:30:00Z was expected", text=given)
-        try:
-            moment = datetime.fromisoformat(given)
-        except ValueError:
-            raise ValueRefused("there is no such moment", text=given) from None
-        # Twice in a night when clocks are put back, never in one when they are put forward.
-        if moment.tzinfo is None and zone.utcoffset(moment) != zone.utcoffset(moment.replace(fold=1)):
-            raise ValueRefused("clocks are changed then: say it with its offset, such as +01:00", text=given)
-    elif isinstance(given, datetime):
-        moment = given
-    else:
-        raise ValueRefused("a date and a time was expected", text=type(given).__name__)
-    local = moment.replace(tzinfo=zone) if moment.tzinfo is None else moment
-    try:
-        local = local.astimezone(zone)
-        passed = local.replace(tzinfo=None) - cast(timedelta, local.utcoffset()) - _EPOCH
-    except (OverflowError, ValueError):
-        raise ValueRefused("a moment outside of the years 1 to 9999", text=str(given)) from None
-    clock = time(local.hour, local.minute, local.second)
-    return Record({"date": local.date(), "time": clock, "at": passed})
-
-
-def read_zone(name: str) -> tzinfo:
-    """The time zone of a name such as ``Europe/Berlin``. Raises ValueRefused: there is none here."""
-    try:
-        return UTC if name == "UTC" else ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):  # such as America, which is a folder of them
-        raise ValueRefused("there is no such time zone", text=name) from None
 
 
 def result_data(given: object) -> object:

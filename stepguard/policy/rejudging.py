@@ -8,8 +8,8 @@ from typing import Any
 
 from stepguard.errors import ConfigError, StepguardError, ValueRefused
 from stepguard.policy.gate import PolicyGate
+from stepguard.policy.moments import read_zone
 from stepguard.policy.policy import Policy
-from stepguard.policy.reading import read_zone
 
 
 def rejudge(

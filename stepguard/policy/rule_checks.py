@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from stepguard.errors import PolicyError
 from stepguard.language.expressions import Expression, Name
@@ -17,11 +17,12 @@ from stepguard.language.type_relations import DATE
 from stepguard.language.value_types import ValueType
 from stepguard.policy.condition_reading import ConditionReader, Joined, Opposite, Truth, constant_of
 from stepguard.policy.contradictions import RuleConditions, never
+from stepguard.policy.declarations import DeclaredFact, DeclaredTool
 from stepguard.policy.demand_scope import CallLimit, DemandedCall, DemandScope, EarlierDemands
+from stepguard.policy.moments import MOMENT
 from stepguard.policy.name_checks import CallChecker, ExpressionChecker
 from stepguard.policy.notes import PolicyNote
 from stepguard.policy.rules import (
-    MOMENT,
     Binding,
     Branching,
     Confirmation,
@@ -41,9 +42,6 @@ from stepguard.policy.rules import (
     short_text,
     tree_of,
 )
-
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredFact, DeclaredTool
 
 _TODAY: Final = tree_of("now.date")
 _NEVER_AGAIN: Final = tree_of("now"), tree_of("now.at")

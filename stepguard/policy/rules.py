@@ -8,28 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
-from typing import Final, Literal
+from typing import Literal
 
 from stepguard.core.arguments import check_count
 from stepguard.errors import ConfigError
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Expression
-from stepguard.language.records import RecordType
 from stepguard.language.terms import Operand
-from stepguard.language.value_types import TEXT, TypeLike, ValueType
+from stepguard.language.value_types import TEXT, TypeLike
 from stepguard.procedure.notation import parse_term
 
 ExpressionLike = Expression | str
-
-MOMENT: Final = ValueType(
-    kind="record",
-    record=RecordType(
-        "moment",
-        (("date", ValueType(kind="date")), ("time", ValueType(kind="time")), ("at", ValueType(kind="duration"))),
-    ),
-)
-"""A date and a time, such as ``2026-01-31T14:30:00Z``: its ``date``, its ``time``, and ``at``, the time that has passed
-since 1970, by which two moments are compared (``now.at - order.placed.at <= 24 hours``)."""
 
 
 def tree_of(given: ExpressionLike) -> Expression:
@@ -106,7 +95,7 @@ class ToolSignature:
     effect: Literal["reads", "changes"] = "changes"
     changes: tuple[CallPattern, ...] | None = None
     more: bool = False
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +115,7 @@ class Fact:
     keys: tuple[Parameter, ...] = ()
     question: str | None = None
     judged: bool = False
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +140,7 @@ class WordedDemand:
 
     exemption: Exemption | None = None
     words: str | None = None
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +165,7 @@ class Earlier:
 
     pattern: CallPattern
     name: str
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +177,7 @@ class SeenAll:
 
     pattern: CallPattern
     name: str
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +223,7 @@ class Binding:
 
     name: str
     value: ExpressionLike
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _read_field(self, "value")
@@ -246,7 +235,7 @@ class Branching:
 
     branches: tuple[tuple[ExpressionLike, tuple[Demand, ...]], ...]
     otherwise: tuple[Demand, ...] = ()
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "branches", tuple((tree_of(each), tuple(body)) for each, body in self.branches))
@@ -259,7 +248,7 @@ class Repetition:
     variable: str
     over: ExpressionLike
     body: tuple[Demand, ...]
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         _read_field(self, "over")
@@ -293,7 +282,7 @@ class Rule:
     tool: str
     demands: tuple[Demand, ...] = ()
     names: tuple[str, ...] = ()
-    line: int | None = field(default=None, compare=False)
+    line: int | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.tool, str) or not self.tool:

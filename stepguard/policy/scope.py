@@ -15,7 +15,7 @@ from stepguard.language.lookup_tables import Table
 from stepguard.language.term_evaluation import evaluate_term
 from stepguard.language.terms import Choice, variables_in
 from stepguard.language.values import Value
-from stepguard.policy.policy import FactMissing
+from stepguard.policy.declarations import FactMissing
 from stepguard.policy.rules import ExpressionLike, tree_of
 
 NO_TIME = "the host gave no time: offer the call with `now=...`"

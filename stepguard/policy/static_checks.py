@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from stepguard.errors import PolicyError
 from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
 from stepguard.language.value_types import ValueType
+from stepguard.policy.declarations import DeclaredFact, DeclaredTool
 from stepguard.policy.notes import PolicyNote
 from stepguard.policy.rule_checks import RuleChecker
 from stepguard.policy.rules import Branching, Demand, Done, Prohibition, Rule, Seen
-
-if TYPE_CHECKING:
-    from stepguard.policy.policy import DeclaredFact, DeclaredTool
 
 
 def check_rules(

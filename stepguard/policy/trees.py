@@ -89,9 +89,8 @@ class PolicyTrees(Trees):
         return [rules.Rule(str(name), line=word.line) for name in names]
 
     def never(self, children: list[Any]) -> list[rules.Rule]:
-        word, *names, exemption, words = children
-        demand = rules.Prohibition(exemption=exemption, words=_words(words), line=word.line)
-        return [rules.Rule(str(name), (demand,), line=word.line) for name in names]
+        demand = rules.Prohibition(**_worded(children))
+        return [rules.Rule(str(name), (demand,), line=demand.line) for name in children[1:-2]]
 
     def before(self, children: list[Any]) -> list[rules.Rule]:
         word, *targets, body = children
@@ -105,19 +104,15 @@ class PolicyTrees(Trees):
         return tuple(children)
 
     def seen(self, children: list[Any]) -> rules.Seen:
-        word, *rest = children
-        patterns = tuple(each for each in rest if isinstance(each, rules.CallPattern))
-        name, exemption, words = rest[-3:]
-        return rules.Seen(patterns, _text(name), exemption=exemption, words=_words(words), line=word.line)
+        patterns = tuple(each for each in children if isinstance(each, rules.CallPattern))
+        return rules.Seen(patterns, _text(children[-3]), **_worded(children))
 
     def seen_all(self, children: list[Any]) -> rules.SeenAll:
         word, pattern, _, name = children
         return rules.SeenAll(pattern, str(name), line=word.line)
 
     def done(self, children: list[Any]) -> rules.Done:
-        word, pattern, exemption, words = children
-        negated = word.type == "NOT_DONE"
-        return rules.Done(pattern, negated, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Done(children[1], children[0].type == "NOT_DONE", **_worded(children))
 
     not_done = done
 
@@ -126,24 +121,20 @@ class PolicyTrees(Trees):
         return rules.Earlier(pattern, str(name), line=word.line)
 
     def require(self, children: list[Any]) -> rules.Requirement:
-        word, condition, exemption, words = children
-        negated = word.type == "REFUSE_IF"
-        return rules.Requirement(condition, negated, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Requirement(children[1], children[0].type == "REFUSE_IF", **_worded(children))
 
     refuse_if = require
 
     def confirmed(self, children: list[Any]) -> rules.Confirmation:
-        word, by, exemption, words = children
-        return rules.Confirmation(str(by), exemption=exemption, words=_words(words), line=word.line)
+        return rules.Confirmation(str(children[1]), **_worded(children))
 
     def at_most(self, children: list[Any]) -> rules.Limit:
-        word, number, unit, *rest = children
+        word, number, unit, *behind, _, _ = children
         if (number is None) != (unit.type == "ONCE"):
             raise refuse("write `at most once` or `at most 3 times`", word)
         # Cut before int(): a number of thousands of digits would take long to convert.
         if number is not None and not (number.isdecimal() and 0 < int(number[:12]) < 10**9):
             raise refuse(f"a limit is a whole number from 1 on, not {number[:20]!s}: `never` forbids a tool", number)
-        *behind, exemption, words = rest
         per: list[Expression] = []
         within = None
         kind = ""
@@ -155,7 +146,7 @@ class PolicyTrees(Trees):
             elif each is not None:
                 per.append(each)
         most = 1 if number is None else int(number)
-        return rules.Limit(most, tuple(per), within, exemption=exemption, words=_words(words), line=word.line)
+        return rules.Limit(most, tuple(per), within, **_worded(children))
 
     def bind(self, children: list[Any]) -> rules.Binding:
         name, value = children
@@ -215,3 +206,8 @@ def _text(token: Token | None) -> str | None:
 
 def _words(token: Token | None) -> str | None:
     return None if token is None else unquote(token)
+
+
+def _worded(children: list[Any]) -> dict[str, Any]:
+    """What every demand ends with, its exemption and its words for the agent, and the line where it begins."""
+    return {"exemption": children[-2], "words": _words(children[-1]), "line": children[0].line}
