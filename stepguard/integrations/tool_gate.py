@@ -17,54 +17,29 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
-from contextvars import ContextVar
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
-from threading import Lock
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple, Self, cast
 
 from stepguard.core.arguments import check_callable, check_instance
 from stepguard.engine.budget import Budget
-from stepguard.errors import ConfigError, StepguardError, ValueRefused
+from stepguard.errors import ConfigError, StepguardError
 from stepguard.guard import Guard
-from stepguard.integrations.fact_judge import FactJudge, JudgedFact
+from stepguard.integrations.asking_gate import AskingGate, CallAnswer, NothingDone, current_decision, failure_text
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.values import show_value
 from stepguard.ledger import Ledger
 from stepguard.policy.arguments import plain_data
-from stepguard.policy.decisions import Decision, FactQuestion, Reason
+from stepguard.policy.decisions import Decision, FactQuestion
 from stepguard.policy.gate import PolicyGate
 from stepguard.policy.policy import Policy
 from stepguard.procedure.operations import KEY, Operation, Tool, operations_of
-from stepguard.telemetry.logging import call_safely, log_event
 
 __all__ = ["AskedCall", "CallAnswer", "NothingDone", "ToolGate", "current_decision", "failure_text", "part_of"]
-
-_CURRENT: Final[ContextVar[Decision | None]] = ContextVar("stepguard_decision", default=None)
-
-_MOST_ANSWERS: Final = 20
-"""How many rounds of questions one call may take: each answer may bring the next."""
-
-
-class NothingDone(StepguardError):
-    """A tool raises it to say that it failed and has changed nothing: limits and yeses are then as before."""
-
-
-def current_decision() -> Decision | None:
-    """The decision on the call that is being made: inside of a tool that a framework calls, its key is ``.key``."""
-    return _CURRENT.get()
-
-
-class CallAnswer(NamedTuple):
-    """The answer to a call for the model, and whether it is an error: a refusal, or a tool that failed."""
-
-    text: str
-    error: bool
 
 
 class AskedCall(NamedTuple):
@@ -76,7 +51,7 @@ class AskedCall(NamedTuple):
     complete: bool = True
 
 
-class ToolGate:
+class ToolGate(AskingGate):
     """The tools of one conversation behind the gate of a policy.
 
     Args:
@@ -119,10 +94,13 @@ class ToolGate:
         repeatable: Iterable[str] = (),
         **options: Any,
     ) -> None:
+        # Whatever can be wrong comes before the conversation is opened, which would stay locked in its ledger.
         for function, name in (
             (confirm, "confirm"), (answer, "answer"), (clock, "clock"), (on_decision, "on_decision"),
         ):  # fmt: skip
             check_callable(function, name, optional=True)
+        if budget is not None and guard is None:
+            raise ConfigError("a budget is that of the judgements of a guard: give one", option="budget")
         if isinstance(policy, PolicyGate) and (facts or options or ledger is not None):
             raise ConfigError("facts and options belong to the gate that is given", option="facts")
         self._tools: Mapping[str, Operation] = operations_of({}, tools)
@@ -130,92 +108,24 @@ class ToolGate:
             if each.approval:
                 raise ConfigError(f"{name} waits for a yes: say so in the policy, `confirmed by ROLE`", option="tools")
         declared = (policy.policy if isinstance(policy, PolicyGate) else policy).tools
-        for option, names in (("tools", tuple(tools)), ("repeatable", tuple(repeatable))):
+        again = tuple(repeatable)
+        for option, names in (("tools", tools), ("repeatable", again)):
             for name in names:
                 if name not in declared:
                     raise ConfigError(f"the policy declares no tool {name!r}: write `tool {name}(...)`", option=option)
-        self._repeatable: Final = {
-            *repeatable,
-            *(each.name for each in declared.values() if each.reads),
-            *(each.name for each in self._tools.values() if each.keyed or each.idempotent),
-        }
         check_instance(ledger, (str, Path, Ledger), "ledger", what="the path of a file, or a Ledger", optional=True)
         opened = Ledger(ledger) if isinstance(ledger, str | Path) else ledger
         self._own_ledger: Final = None if opened is ledger else opened
-        if isinstance(policy, PolicyGate):
-            self.gate = policy
-        else:
-            self.gate = policy.gate(facts=facts, ledger=opened, **options)
-        self._confirm = confirm
-        self._answer = answer
-        if budget is not None and guard is None:
-            raise ConfigError("a budget is that of the judgements of a guard: give one", option="budget")
-        self._judge = None if guard is None else FactJudge(guard, self.gate.policy, budget)
-        self._clock = clock
-        self._on_decision = on_decision
-        self._lock = Lock()
-        self._begun: set[object] = set()
-        self._unsettled: Final = {each.number for each in self.gate.pending if each.tool not in self._repeatable}
-        """The calls in which another process died: nobody knows what came of them."""
-
-    @property
-    def handed_over(self) -> bool:
-        """Whether a person has taken over."""
-        return self.gate.handed_over
-
-    def decide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
-        """Decide on a call, after asking those who have to be asked."""
-        decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        for _ in range(_MOST_ANSWERS):
-            if not self._waits(decision):
-                break
-            judged = {each: self._judge.judge(each) for each in decision.questions} if self._judge else {}
-            if not self._asked(decision, judged):
-                break
-            decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        return self._reported(self._begun_with(decision))
-
-    async def adecide(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> Decision:
-        """The twin of `decide`, which awaits judgements."""
-        decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        for _ in range(_MOST_ANSWERS):
-            if not self._waits(decision):
-                break
-            judged = {each: await self._judge.ajudge(each) for each in decision.questions} if self._judge else {}
-            if not self._asked(decision, judged):
-                break
-            decision = self.gate.offer(name, arguments, id=id, now=self._clock())
-        return self._reported(self._begun_with(decision))
-
-    def _reported(self, decision: Decision) -> Decision:
-        """Report a decision to the log and the host, and return it."""
-        log_event(
-            "call_judged",
-            policy=self.gate.policy.name,
-            tool=decision.tool if decision.tool in self.gate.policy.tools else "(undeclared)",
-            number=decision.number,
-            outcome=decision.outcome,
-            reasons=[reason.kind for reason in decision.reasons],
-            rules=list(dict.fromkeys(reason.rule for reason in decision.reasons if reason.line is not None)),
+        super().__init__(
+            policy if isinstance(policy, PolicyGate) else policy.gate(facts=facts, ledger=opened, **options),
+            confirm=confirm,
+            answer=answer,
+            guard=guard,
+            budget=budget,
+            clock=clock,
+            on_decision=on_decision,
+            repeatable={*again, *(each.name for each in self._tools.values() if each.keyed or each.idempotent)},
         )
-        if self._on_decision is not None:
-            call_safely(self._on_decision, decision, about=f"a call of {decision.tool}")
-        return decision
-
-    def _waits(self, decision: Decision) -> bool:
-        return decision.outcome == "ask" and not self.gate.observe
-
-    def _begun_with(self, decision: Decision) -> Decision:
-        """The decision for the caller: allowed once, and never for a call whose outcome is unknown."""
-        if self.gate.observe and not any(reason.kind == "repeated" for reason in decision.reasons):
-            decision = replace(decision, outcome="allow")  # what was decided of it is recorded, and stops nothing
-        if not decision.allowed:
-            return decision
-        if decision.number in self._unsettled:
-            return _refusal(decision, "It is not known whether this very call was made", "A person has to find out.")
-        if not self._begins(decision):
-            return _refusal(decision, "This very call is already being made", "Wait for its result.")
-        return decision
 
     def call(self, name: str, arguments: str | Mapping[str, Any], *, id: str) -> str:
         """Make a call if the policy lets it through.
@@ -258,27 +168,6 @@ class ToolGate:
         except Exception as error:  # noqa: BLE001 - as in `carry_out`
             return CallAnswer(failure_text(decision, error), error=True)
         return CallAnswer(self.finished(decision, value), error=False)
-
-    @contextmanager
-    def making(self, decision: Decision) -> Iterator[None]:
-        """A call that was let through, while it is made: the gate is told if it raises, and what it raises goes on."""
-        token = _CURRENT.set(decision)
-        try:
-            yield
-        except BaseException as error:
-            self.failed(decision, done=not isinstance(error, NothingDone))
-            raise
-        finally:
-            _CURRENT.reset(token)
-
-    def refusal(self, decision: Decision) -> str:
-        """The text for an agent whose call is not let through; of one that was made already, its result."""
-        return self.unmade(decision).text
-
-    def unmade(self, decision: Decision) -> CallAnswer:
-        """As `refusal`, with whether the model is told of an error."""
-        recorded = self.gate.recorded(decision)
-        return CallAnswer(decision.message, error=True) if recorded is None else CallAnswer(recorded, error=False)
 
     def answer(self, message: Any) -> list[dict[str, Any]]:
         """The messages that answer the tool calls of an assistant's message, an object of OpenAI's or a mapping."""
@@ -373,21 +262,6 @@ class ToolGate:
             return json.loads(recorded)
         return recorded
 
-    def finished(self, decision: Decision, value: object) -> str:
-        """Tell the gate what a call that was let through gave back; the same as text for the model."""
-        try:
-            text = value if isinstance(value, str) else json.dumps(plain_data(value), ensure_ascii=False)
-        except ValueRefused as error:
-            text = f"The result of {decision.tool} cannot be shown: {error.reason}."
-        if decision.number is not None:
-            self.gate.result(decision.call, text)
-        return text
-
-    def failed(self, decision: Decision, *, done: bool = True) -> None:
-        """Tell the gate that a call failed which was let through; `done`: whether it may have done something."""
-        if decision.number is not None:  # a gate that observes keeps no record of tools that are not declared
-            self.gate.failed(decision.call, done=done)
-
     def close(self) -> None:
         """Let another process go on with the conversation, where that is kept in a ledger."""
         self.gate.close()
@@ -399,36 +273,6 @@ class ToolGate:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def _asked(self, decision: Decision, judged: Mapping[FactQuestion, JudgedFact | None]) -> bool:
-        """Ask those who have to be asked; return whether something new is known."""
-        learned = False
-        for question in decision.questions:
-            if (verdict := judged.get(question)) is not None:
-                self.gate.learn(question.fact, *question.keys, value=verdict.value, strength=verdict.strength)
-                learned = True
-                continue
-            value = None if self._answer is None else self._answer(decision, question)
-            if value is not None:
-                self.gate.learn(question.fact, *question.keys, value=value)
-                learned = True
-        # A yes is asked for only once all facts are known: they may make it unnecessary.
-        if decision.questions:
-            return learned
-        for role in decision.confirmations:
-            if self._confirm is not None and self._confirm(decision, role) is True:
-                self.gate.confirm(decision, by=role)
-                learned = True
-        return learned
-
-    def _begins(self, decision: Decision) -> bool:
-        """Whether a call is made for the first time here: two at once under one identifier are one call."""
-        with self._lock:
-            # By its number: identifiers may be used again in one conversation.
-            begun = decision.call if decision.number is None else decision.number
-            known = begun in self._begun
-            self._begun.add(begun)
-        return not known
 
     def _function(self, name: str) -> Callable[..., object]:
         tool = self._tools.get(name)
@@ -447,17 +291,6 @@ def _as_an_agent_writes(arguments: Mapping[str, object]) -> dict[str, Any]:
         name: JsonNumber(show_value(value)) if isinstance(value, Fraction) else plain_data(value)
         for name, value in arguments.items()
     }
-
-
-def _refusal(decision: Decision, words: str, first: str) -> Decision:
-    reason = Reason("repeated", decision.tool, words, first)
-    return replace(decision, outcome="refuse", key=None, number=None, reasons=(reason,))
-
-
-def failure_text(decision: Decision, error: Exception) -> str:
-    """The text for an agent whose call was let through and failed."""
-    rest = "Nothing was done." if isinstance(error, NothingDone) else "It may have taken effect all the same."
-    return f"The call to {decision.tool} failed: {str(error).rstrip('.') or type(error).__name__}. {rest}"
 
 
 def _calls_of(message: Any) -> list[AskedCall]:

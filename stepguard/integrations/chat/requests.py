@@ -27,14 +27,14 @@ it is.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
 from difflib import get_close_matches
 from typing import Final, Literal
 
 from stepguard.core.arguments import check_mapping
 from stepguard.errors import ConfigError, InputError, ProcedureError
+from stepguard.integrations.chat.input_values import exact_values, line_value, put_value, take_values
 from stepguard.integrations.chat.messages import (
     COMMENT,
     INPUTS,
@@ -50,7 +50,6 @@ from stepguard.integrations.chat.messages import (
     split_lines,
 )
 from stepguard.integrations.chat.trust import ROLES, Trust
-from stepguard.language.strict_json import JsonNumber, JsonObject, decode, decode_at
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation import read_inputs
 from stepguard.procedure.procedure import Procedure
@@ -138,11 +137,11 @@ def find_job(
         raise ConfigError("a guarded call reads text alone: leave images, sound and files out", option="messages")
     used = 0 if source is None else len(source.text)
     if inputs is not None:
-        for name, value in _exact(inputs, procedure):
-            _put(given, name, value)
+        for name, value in exact_values(inputs, procedure):
+            put_value(given, name, value)
     else:
         tellers = [each for each in current if each is not source and each.role in trust.inputs]
-        used += sum(_take_values(given, procedure, each) for each in tellers)
+        used += sum(take_values(given, procedure, each) for each in tellers)
     if source is not None:
         _answers_the_user(source, read, now, told=inputs is not None or used > len(source.text))
     return _job(procedure, given, trust, "named" if source is None else "prompt", read, used)
@@ -224,7 +223,7 @@ def _parse(message: ChatMessage) -> tuple[Procedure, dict[str, object]]:
             value = VALUE.match(line)
             if declared is None or value is None or value[1] not in declared:
                 break  # the first step
-            _put(given, value[1], _line_value(value[2], declared[value[1]]))
+            put_value(given, value[1], line_value(value[2], declared[value[1]]))
             lines[at] = ""
         return Procedure.parse("\n".join(lines)), given
     except ProcedureError as error:
@@ -265,97 +264,3 @@ def _job(
             )
     procedure.accept_inputs(given)
     return Job(procedure, given, found, max(0, sum(len(each.text) for each in read) - used))
-
-
-def _take_values(given: dict[str, object], procedure: Procedure, message: ChatMessage) -> int:
-    """Put the values that a message gives into `given`; how many characters it is, 0 where it gives none."""
-    text = message.text
-    if not text.strip():
-        return 0
-    inputs = {each.name: each for each in procedure.inputs}
-    # Word for word, even where the text looks like values: it is the document.
-    if message.role == "user" and [each.type.kind for each in procedure.inputs] == ["text"]:
-        _put(given, procedure.inputs[0].name, text)
-        return len(text)
-    if message.single and (values := _object(text, inputs)) is not None:
-        for name, value in _exact(values, procedure):
-            _put(given, name, value)
-        return len(text)
-    taken: dict[str, object] = {}
-    other = None if message.single else 1
-    for at, line in enumerate(map(str.strip, split_lines(text)), 1):
-        value = VALUE.match(line)
-        if value is not None and value[1] in inputs:
-            _put(taken, value[1], _line_value(value[2], inputs[value[1]]))
-        elif line and not line.startswith("#"):
-            other = other or at
-    if not taken:
-        return 0
-    if other is not None:
-        raise InputError(
-            f"message {message.index + 1} gives values of inputs among other text (line {other}), where they may be "
-            "quoted: a message that gives values holds nothing else"
-        )
-    for name, value in taken.items():
-        _put(given, name, value)
-    return len(text)
-
-
-def _object(text: str, inputs: Mapping[str, Input]) -> JsonObject | None:
-    """The JSON object of values that a text is; None where it is something else."""
-    if not text.lstrip().startswith("{"):
-        return None
-    try:
-        found = decode(text.strip())
-    except ValueError:
-        return None
-    # {"inputs": {...}}: as the field of a request is written.
-    if isinstance(found, JsonObject) and list(found) == ["inputs"] and "inputs" not in inputs:
-        found = found["inputs"]
-    return found if isinstance(found, JsonObject) and not inputs.keys().isdisjoint(found) else None
-
-
-def _exact(inputs: Mapping[str, object], procedure: Procedure) -> Iterator[tuple[str, object]]:
-    """Inputs by name, the same one twice where JSON holds it twice; numbers of JSON have their digits as written."""
-    types = {each.name: each.type for each in procedure.inputs}
-    # By pairs: a mapping would silently keep the last of two values for one name.
-    for name, value in inputs.pairs if isinstance(inputs, JsonObject) else inputs.items():
-        if name not in types:
-            known = ", ".join(types) or "none"
-            raise InputError(f"{procedure.name} has no input {name!r:.60}: it declares {known}", name=str(name))
-        if isinstance(value, JsonNumber):
-            yield name, str(value) if types[name].numeric else _number(value)
-        else:
-            yield name, value
-
-
-def _number(text: str) -> object:
-    try:
-        return Decimal(text)  # which an input of text refuses
-    except InvalidOperation:
-        return None
-
-
-def _put(given: dict[str, object], name: str, value: object) -> None:
-    if name in given:
-        raise InputError(f"input {name!r} is given twice: keep one", name=name)
-    given[name] = value
-
-
-def _line_value(text: str, declared: Input) -> str:
-    name = declared.name
-    if text.startswith('"'):
-        try:
-            value, end = decode_at(text, 0)
-        except ValueError:
-            raise InputError(f"input {name!r}: the quoted text is not a JSON string", name=name) from None
-        if isinstance(value, str) and not COMMENT.sub("", text[end:]).strip():
-            return value
-        raise InputError(f"input {name!r}: something follows the quoted text", name=name)
-    value = COMMENT.sub("", text).strip()
-    if not value:
-        raise InputError(f"input {name!r}: nothing follows the equals sign", name=name)
-    # "No. # 5": whether a comment begins at the sign cannot be told.
-    if declared.type.kind == "text" and value != text.strip():
-        raise InputError(f'input {name!r}: a text with # in it is a JSON string, such as "No. # 5"', name=name)
-    return value

@@ -26,14 +26,12 @@ Needs the extra ``mcp``.
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from decimal import Decimal
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, Field, WithJsonSchema
+from pydantic import BaseModel
 
 from stepguard.auditing import audit
 from stepguard.backends.making import as_backend
@@ -45,6 +43,14 @@ from stepguard.guard import Guard
 from stepguard.guard.options import DropInKeywords, check_options
 from stepguard.integrations.chat.requests import IN_PROMPT, named_procedure
 from stepguard.integrations.mcp.claims import accept_values, judge_claim
+from stepguard.integrations.mcp.parameters import (
+    ModelAsked,
+    ProcedureText,
+    RunName,
+    ValueClaimed,
+    ValuesGiven,
+    WorkingShown,
+)
 from stepguard.integrations.mcp.reports import (
     AuditReport,
     ProcedureList,
@@ -93,53 +99,7 @@ _RUN: Final[Mapping[bool, str]] = {
     ),
 }
 _CHECK_SECONDS: Final = 60.0
-_FLOAT_DIGITS: Final = 15
-"""Decimals of up to this many digits survive the way through a float."""
-_SCALAR: Final = WithJsonSchema({"type": ["string", "number", "boolean"]})
-
 _T = TypeVar("_T")
-
-
-def _exact(given: object) -> object:
-    """A value as it came in JSON, without a float."""
-    if isinstance(given, bool | int | str | Decimal):
-        return given
-    if not isinstance(given, float):
-        raise ValueError("a value is text, a number or a truth value")
-    if not math.isfinite(given):
-        raise ValueError("NaN and infinity are no values")
-    # repr: the shortest decimal of the float, which is what was written where that had at most 15 digits.
-    number = Decimal(repr(given))
-    if len(number.normalize().as_tuple().digits) > _FLOAT_DIGITS:
-        raise ValueError('a number of so many digits is rounded on its way: give it as text, such as "0.1"')
-    return number
-
-
-def _as_text(given: object) -> str:
-    exact = _exact(given)
-    if isinstance(exact, bool):
-        return "true" if exact else "false"
-    return f"{exact:f}" if isinstance(exact, Decimal) else str(exact)
-
-
-ProcedureText = Annotated[
-    str, Field(description="a procedure as text (`inputs: x, y`, then `t1 = x + y` ...), or the name of one")
-]
-ValuesGiven = Annotated[
-    dict[str, Annotated[Any, BeforeValidator(_exact), _SCALAR]],
-    Field(description='values by name; decimals as text, such as {"price": "24.90"}'),
-]
-ValueClaimed = Annotated[
-    str, BeforeValidator(_as_text), _SCALAR, Field(description='the value of the step, such as "74.70"')
-]
-ModelAsked = Annotated[str | None, Field(description="one of the server's models; its first by default")]
-RunName = Annotated[
-    str | None,
-    Field(description="a name for this run, such as an order's: the same call with the same name goes on with it"),
-]
-WorkingShown = Annotated[
-    str | None, Field(description='how it was worked out, such as "24.90 * 3"; without it the value alone is checked')
-]
 
 
 def create_server(
@@ -268,8 +228,9 @@ class _Tools:
     async def run_procedure(
         self, procedure: ProcedureText, inputs: ValuesGiven, ctx: Context[Any, Any], model: ModelAsked = None
     ) -> Annotated[CallToolResult, RunReport]:
-        return await _answered(self._run_procedure(procedure, inputs, ctx, model, None))
+        return await self.run_kept(procedure, inputs, ctx, model)
 
+    # A tool of its own: callers read its parameters, and without a ledger a `run_id` would promise what is not kept.
     async def run_kept(
         self,
         procedure: ProcedureText,
@@ -278,20 +239,18 @@ class _Tools:
         model: ModelAsked = None,
         run_id: RunName = None,
     ) -> Annotated[CallToolResult, RunReport]:
-        return await _answered(self._run_procedure(procedure, inputs, ctx, model, run_id))
+        async def work() -> CallToolResult:
+            self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
+            name, backend = self._model(model, ctx)
+            parsed = await self._procedure(procedure)
+            check_support([parsed], self.at_least)
+            if self.running >= self.limits["runs"]:
+                raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
+            result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures, run_id=run_id)
+            report, told = report_run(result, model=name, at_least=self.at_least)
+            return _tool_result(report, told, error=not report.answered)
 
-    async def _run_procedure(
-        self, procedure: str, inputs: Mapping[str, Any], ctx: Context[Any, Any], model: str | None, run_id: str | None
-    ) -> CallToolResult:
-        self._limit("procedure", *(f"{key}{each}" for key, each in inputs.items()))
-        name, backend = self._model(model, ctx)
-        parsed = await self._procedure(procedure)
-        check_support([parsed], self.at_least)
-        if self.running >= self.limits["runs"]:
-            raise ConfigError(f"{self.running} runs go on already: call again when one has ended", option="runs")
-        result = await self._run(parsed, inputs, backend, ctx, found=procedure in self.procedures, run_id=run_id)
-        report, told = report_run(result, model=name, at_least=self.at_least)
-        return _tool_result(report, told, error=not report.answered)
+        return await _answered(work())
 
     async def audit_transcript(
         self, procedure: ProcedureText, inputs: ValuesGiven, transcript: str
