@@ -150,25 +150,17 @@ class _Masked(logging.Formatter):
 
 
 class _Sparse(logging.Filter):
-    """A filter that lets the same message through once in a while, so that nobody can fill a log from outside."""
+    """A filter that lets the same message through once in a while."""
 
-    def __init__(self, seconds: float = 10.0, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self) -> None:
+        from stepguard.serve.sparing import Sparing
+
         super().__init__()
-        self._seconds: Final = seconds
-        self._clock: Final = clock
-        self._last: Final[dict[object, tuple[float, int]]] = {}
+        self._sparing: Final = Sparing()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is written; it then tells how many were left out before it."""
-        now = self._clock()
-        key = (record.name, record.levelno, record.msg)
-        last, left_out = self._last.get(key, (-self._seconds, 0))
-        if now - last < self._seconds:
-            self._last[key] = (last, left_out + 1)
-            return False
-        if len(self._last) > 1000:
-            self._last.clear()
-        self._last[key] = (now, 0)
+        left_out = self._sparing.passed((record.name, record.levelno, record.msg), time.monotonic())
         if left_out:
             record.msg = f"{record.msg} ({left_out} more since)"
-        return True
+        return left_out is not None

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, Literal, Self, get_args
 
 from stepguard.core.arguments import (
@@ -29,12 +28,11 @@ from stepguard.ledger.summaries import RunSummary, read_standings, read_summarie
 from stepguard.policy.policy import Policy
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["KEEPS", "Keep", "Ledger"]
+__all__ = ["Keep", "Ledger"]
 
 Keep = Literal["claims", "replies", "prompts"]
 """What is kept of a model call; each holds what stands before it as well."""
-KEEPS: Final[tuple[Keep, ...]] = get_args(Keep)
-"""Every `Keep`."""
+_PAGE: Final = 500
 
 
 class Ledger:
@@ -64,9 +62,9 @@ class Ledger:
         self, path: str | Path, *, keep: Keep = "claims", full_sync: bool = True, read_only: bool = False
     ) -> None:
         check_instance(path, (str, Path), "ledger", what="the path of a file")
-        for name, flag in (("full_sync", full_sync), ("read_only", read_only)):
-            check_flag(flag, name)
-        check_one_of(keep, KEEPS, "keep")
+        check_flag(full_sync, "full_sync")
+        check_flag(read_only, "read_only")
+        check_one_of(keep, get_args(Keep), "keep")
         self._keep: Final = keep
         self.file: Final = _open(str(path), read_only=read_only)
         self.path: Final = self.file.path
@@ -83,8 +81,7 @@ class Ledger:
             RunConflict: the run is under way, or was begun with another procedure or other inputs.
             LedgerError: the file cannot be read or written.
         """
-        given = {name: to_data(value) for name, value in inputs.items()}
-        register = self._register
+        given, register = _data_of(inputs), self._register
         row = register.row(run_id)
         if row is None:
             writer = register.begin(run_id, register.subject(procedure), "running", inputs=given)
@@ -115,8 +112,7 @@ class Ledger:
             LedgerError: it cannot be read or written.
         """
         check_run_id(run_id)
-        given = {name: to_data(value) for name, value in inputs.items()}
-        register = self._register
+        given, register = _data_of(inputs), self._register
         row = register.row(run_id)
         if row is None:
             try:
@@ -134,23 +130,21 @@ class Ledger:
         register.check_inputs(load_run(self.file, row.number), given, run_id)
         return False
 
-    def unclaimed(self, *, after: int, seconds: float, most: int = 500) -> list[tuple[int, str, str, int]]:
-        """Runs that were meant for a queue more than `seconds` ago, and that nobody has driven since.
+    def unclaimed(self, *, after: int, seconds: float) -> list[tuple[int, str, str, int]]:
+        """Runs that were meant for a queue more than `seconds` ago, and that nobody has driven since; some at a time.
 
         Args:
             after: the number above which theirs are.
             seconds: how long ago they were begun at least.
-            most: how many are looked at.
 
         Returns:
             Of each its number, name, queue and priority, by the number.
 
-        Raises:
-            LedgerError: it cannot be read.
+        Raises LedgerError: it cannot be read.
         """
         rows = self.file.read(
             "select runs.number, name, body from runs join records on run = runs.number where status = 'queued'"
-            f" and kind = 'begin' and runs.number > ? and updated < ? order by runs.number limit {most:d}",
+            f" and kind = 'begin' and runs.number > ? and updated < ? order by runs.number limit {_PAGE:d}",
             *(after, time.time() - seconds),
         )
         begun = [(number, name, json.loads(body)) for number, name, body in rows]
@@ -162,8 +156,7 @@ class Ledger:
         Returns:
             How many seconds to wait before asking again; 0 where it was taken.
 
-        Raises:
-            LedgerError: it cannot be written.
+        Raises LedgerError: it cannot be written.
         """
         between = seconds / calls
         with self.file.writing() as transaction:
@@ -225,16 +218,14 @@ class Ledger:
     def runs(self) -> list[RunSummary]:
         """Every run, the one that was begun last first.
 
-        Raises:
-            LedgerError: the file cannot be read.
+        Raises LedgerError: the file cannot be read.
         """
         return read_summaries(self.file, "order by number desc")
 
     def summary(self, run_id: str) -> RunSummary | None:
         """One run at a glance; None where there is none of that name.
 
-        Raises:
-            LedgerError: the file cannot be read.
+        Raises LedgerError: the file cannot be read.
         """
         return next(iter(read_summaries(self.file, "where name = ?", run_id)), None)
 
@@ -320,9 +311,8 @@ class Ledger:
     def older_than(self, seconds: float) -> list[str]:
         """The run_ids of the runs that were not written to for so long, by the clock of this machine, for `erase`."""
         check_seconds(seconds, "seconds")
-        rows = self.file.read(
-            "select number, name, status from runs where updated < ? and status != 'erased'", time.time() - seconds
-        )
+        old = "select number, name, status from runs where updated < ? and status != 'erased'"
+        rows = self.file.read(old, time.time() - seconds)
         standings = read_standings(self.file, {number: status for number, _, status in rows})
         return [str(name) for number, name, _ in rows if standings[number] != "running"]
 
@@ -343,10 +333,12 @@ class Ledger:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _data_of(inputs: Mapping[str, Value]) -> dict[str, Any]:
+    return {name: to_data(value) for name, value in inputs.items()}
 
 
 def _open(path: str, *, read_only: bool) -> LedgerStore:

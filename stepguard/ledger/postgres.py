@@ -12,7 +12,6 @@ there or not.
 from __future__ import annotations
 
 import os
-import re
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
@@ -24,28 +23,24 @@ from typing import Any, Final
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError
 from stepguard.ledger import store
 from stepguard.ledger.addresses import read_address, without_password
-from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, SqlRows, Transaction
+from stepguard.ledger.postgres_sql import PostgresSql, translated, typed
+from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, Transaction
 
 _LOST_SECONDS: Final = 20.0
 """How long a server that was lost while something was committed is waited for."""
-_TYPES: Final = {"blob": "bytea", "real": "double precision", "integer": "bigint", "without rowid": ""}
-_TYPE: Final = re.compile(rf"\b({'|'.join(_TYPES)})\b")
 # Both sides notice a cut connection within a minute; a process that stops while it writes is disconnected.
+_KEEPALIVES: Final = {"idle": 20, "interval": 10, "count": 3}
 _CONNECTING: Final = {
     "connect_timeout": 10,
     "application_name": "stepguard",
     "client_encoding": "utf8",
-    "keepalives_idle": 20,
-    "keepalives_interval": 10,
-    "keepalives_count": 3,
+    **{f"keepalives_{name}": value for name, value in _KEEPALIVES.items()},
     "tcp_user_timeout": 30_000,
 }
 _SESSION: Final = {
     "lock_timeout": f"{BUSY_SECONDS:.0f}s",
     "idle_in_transaction_session_timeout": "60s",
-    "tcp_keepalives_idle": "20",
-    "tcp_keepalives_interval": "10",
-    "tcp_keepalives_count": "3",
+    **{f"tcp_keepalives_{name}": f"{value}" for name, value in _KEEPALIVES.items()},
     "tcp_user_timeout": "30s",
 }
 # By SQLSTATE.
@@ -106,7 +101,7 @@ class LedgerDatabase(LedgerStore):
         with self._using():
             self._first(f"{begin}; select pg_advisory_xact_lock({self._key('writer')})")
             try:
-                transaction = Transaction(_PostgresSql(self._connection))
+                transaction = Transaction(PostgresSql(self._connection))
                 yield transaction
             except BaseException:
                 with suppress(self._psycopg.Error):
@@ -129,7 +124,7 @@ class LedgerDatabase(LedgerStore):
 
     def read(self, sql: str, *arguments: object) -> list[tuple[Any, ...]]:
         with self._using():
-            return list(self._first(_translated(sql), arguments).fetchall())
+            return list(self._first(translated(sql), arguments).fetchall())
 
     def now(self) -> float:
         return float(self.read("select extract(epoch from clock_timestamp())::double precision")[0][0])
@@ -195,8 +190,7 @@ class LedgerDatabase(LedgerStore):
         with self._lock:
             self._closed = True
             self._held.clear()
-            if os.getpid() == self._process:
-                self._connection.close()
+            _close(self._connection, self._process)
 
     def _connect(self) -> Any:
         # Otherwise psycopg begins a transaction with every read.
@@ -280,7 +274,7 @@ class LedgerDatabase(LedgerStore):
             if connection.execute("select 1 from pg_namespace where nspname = %s", [self._schema]).fetchone() is None:
                 connection.execute(f'create schema "{self._schema}"')
             for table in (*store.TABLES, "create table stepguard_ledger (version integer not null)"):
-                connection.execute(_typed(table))
+                connection.execute(typed(table))
             connection.execute("insert into stepguard_ledger values (%s)", [store.SCHEMA])
             tables.add("stepguard_ledger")
         if "stepguard_ledger" not in tables:
@@ -292,7 +286,7 @@ class LedgerDatabase(LedgerStore):
         if make:
             for earlier in range(version, store.SCHEMA):
                 for statement in store.MIGRATIONS[earlier]:
-                    connection.execute(_typed(statement))
+                    connection.execute(typed(statement))
             if version != store.SCHEMA:
                 connection.execute("update stepguard_ledger set version = %s", [store.SCHEMA])
             connection.execute("commit")
@@ -325,29 +319,6 @@ class LedgerDatabase(LedgerStore):
                 if self._busy == 1:
                     self._unlock_freed()
                 self._busy -= 1
-
-
-class _PostgresSql:
-    """A connection that takes the SQL of a ledger; see `stepguard.ledger.store.SqlConnection`."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection: Final = connection
-
-    def execute(self, sql: str, arguments: Sequence[object] = (), /) -> SqlRows:
-        # With None instead of an empty sequence psycopg takes a % as it is.
-        rows: SqlRows = self._connection.execute(_translated(sql), arguments or None)
-        return rows
-
-    def executemany(self, sql: str, rows: Sequence[Sequence[object]], /) -> None:
-        self._connection.cursor().executemany(_translated(sql), rows)
-
-
-def _translated(sql: str) -> str:
-    return sql.replace("?", "%s")
-
-
-def _typed(sql: str) -> str:
-    return _TYPE.sub(lambda match: _TYPES[match[0]], sql)
 
 
 def _close(connection: Any, process: int) -> None:

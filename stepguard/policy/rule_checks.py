@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -68,7 +69,7 @@ class RuleChecker:
         self.notes: list[PolicyNote] = []
         self._calls = CallChecker(tools, never_called, self.expressions)
         self._facts = {fact.name: fact.type for fact in facts.values() if not fact.keys}
-        self._above: dict[str, EarlierDemands] = {}
+        self._above: defaultdict[str, EarlierDemands] = defaultdict(EarlierDemands)
         self._numbers = count(1)
 
     def check_changes(self, tool: DeclaredTool, facts: Mapping[str, DeclaredFact]) -> None:
@@ -93,8 +94,7 @@ class RuleChecker:
         """Check a rule behind those above it."""
         with _located(rule.line):
             tool = self._calls.tool(rule.tool)
-            above = self._above.setdefault(rule.tool, EarlierDemands())
-            self._body(rule.demands, DemandScope(rule.tool, self._reader(rule, tool), above))
+            self._body(rule.demands, DemandScope(rule.tool, self._reader(rule, tool), self._above[rule.tool]))
 
     def _reader(self, rule: Rule, tool: DeclaredTool) -> ConditionReader:
         """The reader of a rule, which knows its arguments."""

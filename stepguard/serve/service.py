@@ -35,6 +35,7 @@ from stepguard.serve.metrics import Metrics
 from stepguard.serve.paths import says_nothing
 from stepguard.serve.relay import composed, passed
 from stepguard.serve.shapes import AsciiJSON, Shape
+from stepguard.serve.sparing import Sparing
 from stepguard.serve.upstream import Upstream
 from stepguard.telemetry.logging import log_event
 
@@ -43,8 +44,6 @@ CHAT: Final = Chat()
 MESSAGES: Final = Messages()
 
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
-_PAUSE: Final = 10.0
-"""Seconds between two log lines about refusals of one kind."""
 _MESSAGE_FIELDS: Final = ("messages", "input", "prompt", "system", "instructions")
 
 Work = Callable[[HttpCall, Charge], Awaitable[Response]]
@@ -99,8 +98,7 @@ class Service:
         self._keys: Final = api_keys
         self._trusts_none: Final = settings.trust == Trust()
         self._memory: Final = Memory(limits)
-        self._refusals: Final[dict[tuple[str, str], tuple[float, int]]] = {}
-        """When a refusal of this kind was logged, and how many were not since."""
+        self._refusals: Final = Sparing()
         self._gate: Gate | None = None
 
     def connect(self) -> None:
@@ -292,13 +290,9 @@ class Service:
         seconds = time.monotonic() - call.began
         status = outcome or str(call.status or "gone")
         self.metrics.request(endpoint.name, handling, status, seconds)
-        left_out = 0
-        if handling == "refused":  # or anybody could fill the log
-            last, left_out = self._refusals.get((endpoint.name, status), (-_PAUSE, 0))
-            if call.began - last < _PAUSE:
-                self._refusals[endpoint.name, status] = (last, left_out + 1)
-                return
-            self._refusals[endpoint.name, status] = (call.began, 0)
+        left_out = self._refusals.passed((endpoint.name, status), call.began) if handling == "refused" else 0
+        if left_out is None:
+            return
         log_event(
             "request_done",
             endpoint=endpoint.name,

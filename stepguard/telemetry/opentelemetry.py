@@ -74,37 +74,34 @@ events, because the logs of OpenTelemetry's Python are not stable yet and need a
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.core.arguments import check_count
 from stepguard.engine.actions import Action, Ask, CheckClaims, Commit, Committed, Event, Failed
 from stepguard.engine.run import Run
-from stepguard.errors import BudgetExhausted, ConfigError, MissingExtraError, RunFailed, RunWaiting, StepNotVerified
+from stepguard.errors import ConfigError, MissingExtraError
 from stepguard.language.values import show_value
-from stepguard.results import Attempt, Occurrence, Result, StepRecord
+from stepguard.results import Attempt, Result, StepRecord
 from stepguard.telemetry.hooks import Hooks
+from stepguard.telemetry.spans import (
+    LimitedSpan,
+    RunTrace,
+    SpanAttributes,
+    encodable,
+    error_type,
+    outside,
+    span_name,
+    step_attributes,
+)
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Span, TracerProvider
 
 __all__ = ["OpenTelemetry", "is_set_up"]
 
-_EVENT: Final = "gen_ai.evaluation.result"
-_NAME_LENGTH: Final = 200
-"""The most characters of a name or an id."""
 _UNLIMITED: Final = sys.maxsize
-_STOPPED: Final = {
-    "waiting": RunWaiting,
-    "abstained": StepNotVerified,
-    "exhausted": BudgetExhausted,
-    "failed": RunFailed,
-}
-_ENDED_FROM_OUTSIDE: Final = ("cancelled", "interrupted")
-
-_Attributes = dict[str, str | int | float]
 
 
 class OpenTelemetry(Hooks):
@@ -151,12 +148,12 @@ class OpenTelemetry(Hooks):
         self._longest: Final = longest
         self._events: Final = _UNLIMITED if events is None else events
         self._attempts: Final = _UNLIMITED if attempts is None else attempts
-        self._runs: Final[dict[str, _Trace]] = {}  # those that are going on
+        self._runs: Final[dict[str, RunTrace]] = {}  # those that are going on
 
     def started(self, run: Run, /) -> None:
         """Begin the span of a run, in the context of its caller."""
-        name = _span_name(run.label)
-        attributes: _Attributes = {
+        name = span_name(run.label)
+        attributes: SpanAttributes = {
             "stepguard.run.id": run.id,
             "gen_ai.operation.name": "invoke_workflow",
             "gen_ai.workflow.name": name,
@@ -164,9 +161,10 @@ class OpenTelemetry(Hooks):
         if run.procedure.straight:  # how many steps others have shows as they run
             attributes["stepguard.steps.total"] = len(run.procedure)
         if self._content:
-            attributes["stepguard.inputs"] = self._values_text(run.values)
-        self._runs[run.id] = _Trace(
-            _Span(
+            values = (f"{name} = {show_value(value)[: self._longest]}" for name, value in run.values.items())
+            attributes["stepguard.inputs"] = self._encodable("\n".join(values))
+        self._runs[run.id] = RunTrace(
+            LimitedSpan(
                 self._tracer.start_span(f"invoke_workflow {name}", attributes=attributes),
                 self._events,
                 self._content or run.names_steps,
@@ -224,22 +222,22 @@ class OpenTelemetry(Hooks):
             span.span.set_attributes(self._outcome(result, named=span.named))
             if going.dropped:
                 span.span.set_attribute("stepguard.attempts.dropped", going.dropped)
-            if (stopped := _STOPPED.get(result.status)) is not None:
+            if (kind := error_type(result)) is not None:
                 place = result.problem.occurrence if result.problem else None
-                where = "" if place is None else f" at step {_span_name(str(place)) if span.named else place.index}"
-                span.span.set_attribute("error.type", _error_type(result, stopped))
+                where = "" if place is None else f" at step {span_name(str(place)) if span.named else place.index}"
+                span.span.set_attribute("error.type", kind)
                 self._fail(span.span, f"{result.status}{where}")
         span.end()
 
-    def _attempt(self, going: _Trace, run: Run, ask: Ask) -> Span:
+    def _attempt(self, going: RunTrace, run: Run, ask: Ask) -> Span:
         """The span of a new attempt, or that of the run where there are too many."""
         if going.count >= self._attempts:
             going.dropped += 1
             return going.span.span
         going.count += 1
-        attributes: _Attributes = {
+        attributes: SpanAttributes = {
             "stepguard.run.id": run.id,
-            **_where(ask.occurrences[0], named=going.span.named),
+            **step_attributes(ask.occurrences[0], named=going.span.named),
             "stepguard.steps.asked": len(ask.occurrences),
         }
         if self._content:
@@ -248,16 +246,16 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.prompt"] = self._encodable(prompt)
         parent = self._trace.set_span_in_context(going.span.span)
         span = self._tracer.start_span("stepguard.attempt", context=parent, attributes=attributes)
-        going.attempts[ask.occurrences[0].index] = _Span(span, self._events, going.span.named)
+        going.attempts[ask.occurrences[0].index] = LimitedSpan(span, self._events, going.span.named)
         return span
 
-    def _end_attempt(self, span: _Span, attempt: Attempt, error: str | None) -> None:
+    def _end_attempt(self, span: LimitedSpan, attempt: Attempt, error: str | None) -> None:
         if span.span.is_recording():
             self._add_deviations(span, attempt)
-            attributes: _Attributes = {
+            attributes: SpanAttributes = {
                 "stepguard.attempt.number": attempt.number,
                 "stepguard.attempt.outcome": attempt.outcome,
-                "stepguard.rung": _span_name(attempt.rung),
+                "stepguard.rung": span_name(attempt.rung),
                 "stepguard.steps.committed": attempt.committed,
                 "stepguard.tokens.input": attempt.usage.input_tokens,
                 "stepguard.tokens.output": attempt.usage.output_tokens,
@@ -267,16 +265,16 @@ class OpenTelemetry(Hooks):
             if self._content and attempt.error is not None:
                 attributes["stepguard.error"] = self._encodable(attempt.error)
             if attempt.outcome == "error":
-                attributes["error.type"] = error or _outside(attempt.error) or "_OTHER"
+                attributes["error.type"] = error or outside(attempt.error) or "_OTHER"
                 self._fail(span.span, "no reply that could be used")
             span.span.set_attributes(attributes)
         span.end()
 
-    def _add_committed(self, span: _Span, record: StepRecord) -> None:
+    def _add_committed(self, span: LimitedSpan, record: StepRecord) -> None:
         failed = next((verdict.kind for verdict in record.verdicts if verdict.outcome == "fail"), None)
         label = "verified" if record.verified else failed or "unverified"  # an observing run commits what failed
-        attributes: _Attributes = {
-            **_where(record.occurrence, named=span.named),
+        attributes: SpanAttributes = {
+            **step_attributes(record.occurrence, named=span.named),
             "stepguard.step.strength": record.strength,
             "stepguard.step.tries": record.tries,
         }
@@ -284,15 +282,15 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.step.value"] = self._encodable(show_value(record.value))
         self._verdict(span, label, (verdict.reason for verdict in record.verdicts), attributes)
 
-    def _add_deviations(self, span: _Span, attempt: Attempt) -> None:
+    def _add_deviations(self, span: LimitedSpan, attempt: Attempt) -> None:
         occurrences = {occurrence.step: occurrence for occurrence in attempt.steps}
         for deviation in attempt.deviations:
             # A reply may name steps that nobody asked: what a model made up is no id.
             occurrence = occurrences.get(deviation.step or "")
-            attributes = {} if occurrence is None else _where(occurrence, named=span.named)
+            attributes = {} if occurrence is None else step_attributes(occurrence, named=span.named)
             self._verdict(span, deviation.kind, (deviation.reason,), attributes)
 
-    def _verdict(self, span: _Span, label: str, reasons: Iterable[str], attributes: _Attributes) -> None:
+    def _verdict(self, span: LimitedSpan, label: str, reasons: Iterable[str], attributes: SpanAttributes) -> None:
         if self._content and (explanation := "; ".join(reason for reason in reasons if reason)):
             attributes["gen_ai.evaluation.explanation"] = self._encodable(explanation)
         span.add(
@@ -304,9 +302,9 @@ class OpenTelemetry(Hooks):
             }
         )
 
-    def _outcome(self, result: Result, *, named: bool) -> _Attributes:
+    def _outcome(self, result: Result, *, named: bool) -> SpanAttributes:
         usage, problem = result.usage, result.problem
-        attributes: _Attributes = {
+        attributes: SpanAttributes = {
             "stepguard.status": result.status,
             "stepguard.strength": result.strength,
             "stepguard.steps.completed": result.completed,
@@ -320,7 +318,7 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.cost"] = float(result.cost)
         if problem is not None:
             if named:
-                attributes["stepguard.problem.step"] = _span_name(str(problem.occurrence))
+                attributes["stepguard.problem.step"] = span_name(str(problem.occurrence))
             attributes["stepguard.problem.index"] = problem.occurrence.index
             if problem.deviation is not None:
                 attributes["stepguard.problem.kind"] = problem.deviation.kind
@@ -330,13 +328,8 @@ class OpenTelemetry(Hooks):
             attributes["stepguard.answer"] = self._encodable(show_value(result.answer))
         return attributes
 
-    def _values_text(self, values: Mapping[str, Any]) -> str:
-        return self._encodable(
-            "\n".join(f"{name} = {show_value(value)[: self._longest]}" for name, value in values.items())
-        )
-
     def _encodable(self, text: str) -> str:
-        return _encodable(text, self._longest)
+        return encodable(text, self._longest)
 
     def _fail(self, span: Span, why: str) -> None:
         span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, why))
@@ -346,65 +339,3 @@ def is_set_up() -> bool:
     """Whether the application has set a tracer provider; nothing is imported to find out."""
     api: Any = sys.modules.get("opentelemetry.trace")
     return api is not None and not isinstance(api.get_tracer_provider(), api.ProxyTracerProvider)
-
-
-@dataclass(slots=True)
-class _Span:
-    """A span that takes a limited number of events and counts the others."""
-
-    span: Span
-    room: int
-    named: bool
-    """Whether steps may be named on it."""
-    dropped: int = 0
-
-    def add(self, attributes: Mapping[str, str | int | float]) -> None:
-        if self.room:
-            self.room -= 1
-            self.span.add_event(_EVENT, attributes)
-        else:
-            self.dropped += 1
-
-    def end(self) -> None:
-        if self.dropped:
-            self.span.set_attribute("stepguard.events.dropped", self.dropped)
-        self.span.end()
-
-
-@dataclass(slots=True)
-class _Trace:
-    """A run that goes on: its span, and those of the calls on their way by the index of the step that leads them.
-
-    No two calls of a run are on their way for one step.
-    """
-
-    span: _Span
-    attempts: dict[int, _Span] = field(default_factory=dict)
-    errors: dict[int, str] = field(default_factory=dict)
-    count: int = 0
-    dropped: int = 0
-
-
-def _where(place: Occurrence, *, named: bool) -> _Attributes:
-    attributes: _Attributes = {"stepguard.step.id": _span_name(str(place))} if named else {}
-    return {**attributes, "stepguard.step.index": place.index}
-
-
-def _span_name(name: str) -> str:
-    return _encodable(name, _NAME_LENGTH)
-
-
-def _encodable(text: str, length: int) -> str:
-    cut = text if len(text) <= length else f"{text[: max(0, length - 3)]}..."[:length]
-    # Lone surrogates can be sent by no exporter.
-    return cut.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def _error_type(result: Result, stopped: type[Exception]) -> str:
-    if result.error is not None:
-        return type(result.error).__name__
-    return _outside(result.problem.reason if result.problem else None) or stopped.__name__
-
-
-def _outside(reason: str | None) -> str | None:
-    return reason if reason in _ENDED_FROM_OUTSIDE else None

@@ -216,8 +216,7 @@ class _Tools:
             parsed = await self._procedure(procedure)
             given = accept_values(parsed, step, values)
             judged, worked = await judge_claim(given, value, working, timeout=_CHECK_SECONDS)
-            unchecked = given.unchecked if given.wrong is None else ()
-            report = check_report(given.step, judged, working=worked, given=unchecked)
+            report = check_report(given.step, judged, working=worked, given=() if given.wrong else given.unchecked)
             if given.wrong is not None:
                 told = f"{step} failed (wrong_operand): the value given for {given.wrong} is not that of its step."
                 report = report.model_copy(update={"told": told})
