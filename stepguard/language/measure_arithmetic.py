@@ -60,16 +60,6 @@ class MeasureArithmetic:
             raise InexactError(f"{named_kind(left)} {operator} {named_kind(right)} has no meaning")
         return found
 
-    def negated(self, value: Value) -> Value:
-        if isinstance(value, timedelta):
-            return duration_of(-seconds_in(value))
-        if isinstance(value, Period):
-            return value.times(-1)
-        if isinstance(value, Amount):
-            _check_offset(value)
-            return Amount(-value.value, value.unit)
-        raise InexactError(f"{named_kind(value)} has no negative")
-
     def power(self, base: Amount, exponent: Exact) -> Amount | Exact:
         """An amount to the power of a small whole number."""
         _check_offset(base)
@@ -83,25 +73,6 @@ class MeasureArithmetic:
             number = self._number("*", number, base.value)
         number = self._number("/", 1, number) if exponent < 0 else number
         return _amount(number, unit_power(base.unit or (), exponent))
-
-    def compare(self, operator: str, left: Value, right: Value) -> bool:
-        """``left operator right`` of values that can be compared.
-
-        Raises InexactError: they cannot, or have no order.
-        """
-        left, right = _with_nothing(left, right), _with_nothing(right, left)
-        if _is_number(left) and _is_number(right):
-            return COMPARISONS[operator](left, right)
-        if isinstance(left, Amount) and isinstance(right, Amount):
-            return COMPARISONS[operator](left.value, _in_unit_of(left, right))
-        if type(left) is type(right) and isinstance(left, date | time | timedelta):
-            return COMPARISONS[operator](left, right)
-        # Periods and texts are equal or not: which of two periods is longer depends on the date.
-        alike = type(left) is type(right) and not isinstance(left, datetime)
-        if not alike or operator not in ("==", "!="):
-            other = "another one" if alike else named_kind(right)
-            raise InexactError(f"{named_kind(left)} and {other} cannot be compared with {operator}")
-        return same_value(left, right) == (operator == "==")
 
     def _sum(self, operator: str, left: Value, right: Value) -> Value | None:
         sign = 1 if operator == "+" else -1
@@ -172,6 +143,40 @@ class MeasureArithmetic:
         if type(count) is not int:
             raise InexactError("a period is taken so many whole times")
         return span.times(count)
+
+
+def negated(value: Value) -> Value:
+    """The value with the other sign. Raises InexactError: it has none."""
+    if _is_number(value):
+        return -cast(Exact, value)
+    if isinstance(value, timedelta):
+        return duration_of(-seconds_in(value))
+    if isinstance(value, Period):
+        return value.times(-1)
+    if isinstance(value, Amount):
+        _check_offset(value)
+        return Amount(-value.value, value.unit)
+    raise InexactError(f"{named_kind(value)} has no negative")
+
+
+def compare(operator: str, left: Value, right: Value) -> bool:
+    """``left operator right`` of values that can be compared.
+
+    Raises InexactError: they cannot, or have no order.
+    """
+    left, right = _with_nothing(left, right), _with_nothing(right, left)
+    if _is_number(left) and _is_number(right):
+        return COMPARISONS[operator](left, right)
+    if isinstance(left, Amount) and isinstance(right, Amount):
+        return COMPARISONS[operator](left.value, _in_unit_of(left, right))
+    if type(left) is type(right) and isinstance(left, date | time | timedelta):
+        return COMPARISONS[operator](left, right)
+    # Periods and texts are equal or not: which of two periods is longer depends on the date.
+    alike = type(left) is type(right) and not isinstance(left, datetime)
+    if not alike or operator not in ("==", "!="):
+        other = "another one" if alike else named_kind(right)
+        raise InexactError(f"{named_kind(left)} and {other} cannot be compared with {operator}")
+    return same_value(left, right) == (operator == "==")
 
 
 def multiplied_units(unit: Unit, other: Unit) -> Unit:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
+from functools import partial
 from typing import Final, Protocol, cast
 
 from stepguard.errors import EvaluationError, InexactError, TooLargeError, UndefinedError
@@ -16,7 +17,7 @@ from stepguard.language.digits import Exact
 from stepguard.language.evaluation import Evaluation, shortened
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.lookup_tables import Table
-from stepguard.language.measure_arithmetic import MeasureArithmetic, named_kind
+from stepguard.language.measure_arithmetic import MeasureArithmetic, compare, named_kind, negated
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
 from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, Operand, RecordTerm
@@ -58,8 +59,6 @@ class _TermEvaluation:
         self.tables = tables
         self.bound: dict[str, Value] = {}
         self.core = Evaluation({})
-        self.tree: Expression = Number(0)
-        self.measures = MeasureArithmetic(self.apply_numbers)
         self.depth = 0
         self.work = 0
 
@@ -102,10 +101,7 @@ class _TermEvaluation:
             case Name(name):
                 return self.variable(name)
             case Negate(operand):
-                positive = self.value(operand)
-                if isinstance(positive, int | Fraction) and type(positive) is not bool:
-                    return -positive
-                return self.measures.negated(positive)
+                return negated(self.value(operand))
             case Chain(operands, operators):
                 total = self.value(operands[0])
                 for operator, operand in zip(operators, operands[1:], strict=True):
@@ -114,7 +110,7 @@ class _TermEvaluation:
             case Power(base, exponent):
                 return self.power(self.value(base), self.value(exponent), tree)
             case Compare(operator, left, right):
-                return self.measures.compare(operator, self.value(left), self.value(right))
+                return compare(operator, self.value(left), self.value(right))
             case Logic(operator, operands):
                 return self.logic(operator, operands)
             case Not(operand):
@@ -142,11 +138,10 @@ class _TermEvaluation:
     def apply(self, operator: str, left: Value, right: Value, tree: Expression) -> Value:
         if type(left) in (int, Fraction) and type(right) in (int, Fraction):
             return self.core.apply(operator, cast(Exact, left), cast(Exact, right), tree)
-        self.tree = tree
-        return self.measures.apply(operator, left, right)
+        return self.measures(tree).apply(operator, left, right)
 
-    def apply_numbers(self, operator: str, left: Exact, right: Exact) -> Exact:
-        return self.core.apply(operator, left, right, self.tree)
+    def measures(self, tree: Expression) -> MeasureArithmetic:
+        return MeasureArithmetic(partial(self.core.apply, tree=tree))
 
     def power(self, base: Value, exponent: Value, tree: Expression) -> Value:
         if type(exponent) not in (int, Fraction):
@@ -155,8 +150,7 @@ class _TermEvaluation:
             return self.core.power(cast(Exact, base), cast(Exact, exponent), tree)
         if not isinstance(base, Amount):
             raise InexactError(f"{named_kind(base)} has no powers")
-        self.tree = tree
-        return self.measures.power(base, cast(Exact, exponent))
+        return self.measures(tree).power(base, cast(Exact, exponent))
 
     def call(self, tree: Call) -> Value:
         arguments = [self.value(each) for each in tree.arguments]
@@ -166,8 +160,8 @@ class _TermEvaluation:
             return self.core.call(tree.function, cast("list[Exact]", arguments), tree)
         if tree.function in ("min", "max"):
             return self.extreme(tree.function, arguments)
-        if tree.function == "abs" and not isinstance(first, bool | str | tuple | Record):
-            return self.extreme("max", [first, self.measures.negated(first)])
+        if tree.function == "abs":
+            return self.extreme("max", [first, negated(first)])
         if isinstance(first, Amount) and tree.function in ("round", "floor", "ceil", "trunc"):
             numbers = [first.value, *cast("list[Exact]", arguments[1:])]
             return Amount(self.core.call(tree.function, numbers, tree), first.unit)
@@ -179,7 +173,7 @@ class _TermEvaluation:
         best = values[0]
         operator = "<" if function == "min" else ">"
         for value in values[1:]:
-            if self.measures.compare(operator, value, best):
+            if compare(operator, value, best):
                 best = value
         return best
 
@@ -248,7 +242,7 @@ class _TermEvaluation:
         group = self.value(of)
         if isinstance(group, tuple):
             self.charge(len(group))
-            return any(self.measures.compare("==", value, cast(Value, to_exact(each))) for each in group)
+            return any(compare("==", value, cast(Value, to_exact(each))) for each in group)
         if isinstance(group, str) and isinstance(value, str):
             return value in group
         raise InexactError(f"{named_kind(value)} cannot be in {named_kind(group)}")
@@ -259,10 +253,9 @@ class _TermEvaluation:
             case "count":
                 return len(values)
             case "sum":
-                # 0 is the sum of nothing; the first value gives a sum its kind and its unit.
-                total: Value = 0
+                total: Value = 0  # the sum of nothing; the first value gives a sum its kind and its unit
                 for value in values:
-                    total = self.apply("+", value, total, tree) if total == 0 else self.apply("+", total, value, tree)
+                    total = self.apply("+", total, value, tree)
                 return total
             case "all" | "any":
                 wrong = next((each for each in values if type(each) is not bool), None)

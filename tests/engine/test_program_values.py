@@ -24,6 +24,8 @@ PROGRAMS: dict[str, tuple[str, Mapping[str, object], str]] = {
     # `and` and `or` look no further than they need, in a step as in a condition.
     "and": ("inputs: n, t\nx: boolean = n > 0 and t / n > 5", {"n": 0, "t": 3}, "false"),
     "or": ("inputs: n, t\nx: boolean = n == 0 or t / n > 5", {"n": 0, "t": 3}, "true"),
+    "all": ("inputs: fs: list of boolean\nx: boolean = all of fs", {"fs": [True, False]}, "false"),
+    "any": ("inputs: fs: list of boolean\nx: boolean = any of fs", {"fs": [True, False]}, "true"),
     # Nothing at all.
     "no spans": ("inputs: xs: list of duration\nx: duration = by code sum of xs", {"xs": []}, "0 days"),
     "nothing to do": ("inputs: xs: list of integer\nfor each n in xs:\n  y = n * 2\nanswer: y", {"xs": []}, "[]"),

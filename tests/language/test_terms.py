@@ -322,6 +322,7 @@ def test_an_expression_is_printed_as_it_is_written(text: str, variables: str, te
     [
         ("sum of y for y in ns where y / 0 > 1", "division by zero: y / 0"),
         ("2 + 3 * (1 / (n - n) - 1)", "division by zero: 1 / (n - n)"),
+        ("1 + 5 days / (n - n)", "division by zero: 5 days / (n - n)"),
         ("all of ns", "all of truth values only, not of a number: all of ns"),
         ("ns[1.5] + 1", "items of ns are counted in whole numbers, and this is a number: ns[1.5]"),
         ("ns[1, 2]", "an item of the list ns has one number, not 2: ns[1, 2]"),
@@ -426,6 +427,8 @@ def test_what_an_expression_costs_is_limited() -> None:
     squares = Aggregate("sum", Aggregate("sum", plus(X, Y), "y", N), "x", N)
     with pytest.raises(TooLargeError):
         evaluate_term(squares, many)
+    with pytest.raises(TooLargeError, match="operations"):
+        evaluate_term(parse_term("count of (count of y for y in n) for x in n"), many)
     with pytest.raises(TooLargeError):
         evaluate_term(parse_expression("9^9^9"), {})
 
