@@ -95,7 +95,7 @@ class Engine:
         observe, chance = settings.observe, random.Random(settings.seed)
         fallbacks = Fallbacks(settings.fallbacks, timeout=settings.retry.timeout)
         # An observing run shows what the model does by itself: it asks nobody else, and hears every reply to its end.
-        repairs = Repairs(settings.repair, Fallbacks() if observe else fallbacks)
+        repairs = Repairs(settings.repair, Fallbacks((), timeout=None) if observe else fallbacks)
         self._learning = learning = Learning(settings.segments, settings.profile, repairs)
         asker = Asker(
             procedure,

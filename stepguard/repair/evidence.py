@@ -28,8 +28,8 @@ _FEWEST_OPTIONS: Final = 3
 _WHETHER: Final = 'Is "{}" the right answer to this?'
 _MOST_PARTS: Final = 12
 """The most options, fields or parts that are asked one by one: each is a call."""
-_LEAST_PART: Final = 1500
-"""Characters of a part of a document; a document of twice as many is long."""
+_LEAST_PART: Final = 1000
+"""Characters of a part of a document; a document of three times as many is long."""
 _VISIBLE: Final = re.compile(r"\S")
 
 
@@ -137,10 +137,8 @@ def by_options(step: Step, values: Mapping[str, Value]) -> StandIn | None:
 
 def asked_option(step: Step) -> str | None:
     """The option about which a step asks whether it applies; None of any other step."""
-    if step.origin is None or step.type.kind != "boolean" or step.instruction is None:
-        return None
-    options, asked = step.origin.step.type.options, step.instruction
-    return next((option for option in options if asked.startswith(_WHETHER.format(option))), None)
+    options = () if step.origin is None else step.origin.step.type.options
+    return next((option for option in options if str(step.instruction).startswith(_WHETHER.format(option))), None)
 
 
 def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:
@@ -149,7 +147,7 @@ def other_order(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if not _in_words(step) or len(options) < _FEWEST_OPTIONS:
         return None
     requests = [text for check in step.checks if isinstance(text := getattr(check, "request", None), str)]
-    text = f"{step.instruction} ({'; '.join(requests)})" if requests else step.instruction
+    text = " ".join([str(step.instruction), *(f"({request})" for request in requests)])
     turned = replace(step.type, options=options[::-1])
     return Cited(steps=(Step(step.id, instruction=text, type=turned, reads=step.reads),))
 
@@ -175,12 +173,12 @@ def by_fields(step: Step, values: Mapping[str, Value]) -> StandIn | None:
 
 def by_parts(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     """A list from a long document, part by part; None for anything else, and where several documents are long."""
-    long = [name for name in step.reads if isinstance(text := values.get(name), str) and len(text) > 2 * _LEAST_PART]
+    long = [name for name in step.reads if isinstance(text := values.get(name), str) and len(text) > 3 * _LEAST_PART]
     if not _in_words(step) or step.type.items is None or len(long) != 1:
         return None
     (document,) = long
     parts = list(_parts(str(values[document])))
-    if not 1 < len(parts) <= _MOST_PARTS:
+    if len(parts) == 1:
         return None
     others = tuple(name for name in step.reads if name != document)
     names = part_names(step.id, *step.reads)
@@ -202,8 +200,8 @@ def _parts(text: str) -> Iterator[str]:
 
     None ends within what is struck out, which its rest would not show, nor within a sentence that is not too long.
     """
-    # Two fewer than the most, since parts may end early, with a paragraph.
-    size = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 2)))
+    # One fewer than the most, since the last one is what is left.
+    least = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 1)))
     struck = iter(struck_spans(text))
     span = next(struck, None)
     start = at = 0
@@ -213,10 +211,10 @@ def _parts(text: str) -> Iterator[str]:
             span = next(struck, None)
         length = at - start
         ends = not line.strip() or line.endswith("\f")
-        if length < size * 2 // 3 or (length < size and not ends) or (span is not None and span.start < at):
+        if length < least or (2 * length < 3 * least and not ends) or (span is not None and span.start < at):
             continue
         following = _VISIBLE.search(text, at)
-        if ends or length >= 2 * size or following is None or not begun_before(text, following.start()):
+        if ends or length >= 3 * least or following is None or not begun_before(text, following.start()):
             yield text[start:at]
             start = at
     if start < len(text):

@@ -23,7 +23,7 @@ class Fallbacks:
         current: who is asked now; None for the guard's own.
     """
 
-    def __init__(self, backends: Sequence[Backend] = (), *, timeout: float | None = None) -> None:
+    def __init__(self, backends: Sequence[Backend], *, timeout: float | None) -> None:
         self.current: Backend | None = None
         self.rungs = tuple(another_model(backend, timeout=timeout) for backend in backends)
         self._backends = tuple(backends)

@@ -33,8 +33,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, Literal, get_args
 from stepguard.backends.base import Backend
 from stepguard.backends.making import as_backend
 from stepguard.backends.person import AskPerson, as_person
-from stepguard.backends.retry import RetryPolicy
-from stepguard.core.arguments import check_count, check_number, check_one_of
+from stepguard.core.arguments import check_count, check_number, check_one_of, check_seconds
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
@@ -101,9 +100,7 @@ class Rung:
     def __post_init__(self) -> None:
         check_number(self.temperature, "repair", high=2, name=f"{self.name}: temperature")
         check_count(self.times, "repair", name=f"{self.name}: times")
-        if self.timeout is not None:
-            # Made for its check alone.
-            RetryPolicy(timeout=self.timeout)
+        check_seconds(self.timeout, "repair", name=f"{self.name}: timeout", positive=True, optional=True)
         if self.backend is not None and self.assistance not in ("model", "person"):
             raise ConfigError(
                 f"{self.name}: where somebody else answers, assistance is 'model' or 'person'", option="repair"

@@ -113,6 +113,8 @@ def test_options_that_are_not_decided_give_no_value(truth: str) -> None:
     assert result.status == "abstained"
     assert result.problem is not None
     assert "options apply" in result.problem.reason
+    assert result.problem.deviation is not None
+    assert result.problem.deviation.kind == "malformed"  # no value was claimed
 
 
 def test_options_are_asked_in_the_other_order_where_enough_are_left() -> None:
@@ -352,7 +354,11 @@ APPLIES: list[tuple[Step, dict[str, Value], set[str]]] = [
     (_step("list of text"), {"policy": "a" * 9000}, set()),
     (_step("list of text", reads=("policy", "letter")), {"policy": PARAGRAPH * 3, "letter": PARAGRAPH * 3}, set()),
     (_step("list of text", reads=("policy", "letter")), {"policy": PARAGRAPH * 3, "letter": POLICY}, {"parts"}),
+    (_step("list of text"), {"policy": ("A line of some words that tell nothing.\n" * 40 + "\n") * 2}, {"parts"}),
     (_step("text"), {"policy": PARAGRAPH * 3}, set()),
+]
+APPLIES += [
+    (_step("list of text"), {"policy": PARAGRAPH * pages}, {"parts"} if pages > 2 else set()) for pages in range(18)
 ]
 
 
@@ -380,6 +386,12 @@ def test_what_is_asked_in_place_of_a_step_has_names_of_its_own() -> None:
     assert turned is not None
     assert turned.steps[0].instruction == 'Q? (quote in "work" the words of passage that decide it)'
     assert turned.steps[0].type.options == ("o2", "o1", "o0")
+    plain = Reorder().stand_in(_step(_of(3)), {})
+    assert plain is not None
+    assert plain.steps[0].instruction == "Q?"
+    fields = Fields().stand_in(_step("R"), {"policy": POLICY})
+    assert fields is not None
+    assert [each.instruction for each in fields.steps] == ["Only f0 of this: Q?", "Only f1 of this: Q?"]
     parts = Parts().stand_in(_step("list of text", reads=reads), {"passage": PARAGRAPH * 3, "p1": "", "p3": ""})
     assert parts is not None
     assert [each.reads for each in parts.steps] == [(name, "p1", "p3") for name, _ in parts.given]
@@ -387,9 +399,10 @@ def test_what_is_asked_in_place_of_a_step_has_names_of_its_own() -> None:
 
 
 @pytest.mark.parametrize("end", ["\n", "\f"])
-def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
-    """Where one ends before a part is full it is not cut in two, and the parts together are the text."""
-    text = ("A line of some words that tell nothing.\n" * 30 + f"{end}") * 5
+@pytest.mark.parametrize("lines", [30, 15])
+def test_parts_end_with_a_paragraph_or_a_page(end: str, lines: int) -> None:
+    """Where one ends before a part is full it is not cut in two, short ones go together; the parts are the text."""
+    text = ("A line of some words that tell nothing.\n" * lines + f"{end}") * (150 // lines)
     made = Parts().stand_in(_step("list of text"), {"policy": text})
     assert made is not None
     assert [part for _, part in made.given] == [text[: len(text) // 5]] * 5
@@ -397,7 +410,7 @@ def test_parts_end_with_a_paragraph_or_a_page(end: str) -> None:
 
 @all_rows(
     "line, lines, parts",
-    [("A line of some words that tell nothing.\n", 2500, 10), ("words that go on in the next line\n", 300, 4)],
+    [("A line of some words that tell nothing.\n", 2500, 8), ("words that go on in the next line\n", 300, 4)],
 )
 def test_a_document_has_at_most_so_many_parts(line: str, lines: int, parts: int) -> None:
     """A longer document has longer parts; a sentence that does not end is cut where it is as long as two."""

@@ -150,7 +150,7 @@ def test_a_number_of_retries_stays_one_for_every_step() -> None:
     assert Guard(model, segment=1, repair=5).run(procedure).verified
 
 
-WRONG: list[tuple[Callable[[], Ladder], str]] = [
+WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: Ladder(Resample()), "a ladder has rungs such as [Resample()]"),  # type: ignore[arg-type]
     (lambda: Ladder(3), "a ladder has rungs such as [Resample()]"),  # type: ignore[arg-type]
     (lambda: Ladder([Resample(), "question"]), "a ladder has rungs such as Resample(), not 'question'"),  # type: ignore[list-item]
@@ -158,12 +158,19 @@ WRONG: list[tuple[Callable[[], Ladder], str]] = [
     (lambda: Ladder([Resample(), Question(), Resample()]), "resample stands twice in the ladder: give it times=2"),
     (lambda: Ladder(same=0), "same is a whole number of 1 or more"),
     (lambda: Ladder(few=0), "few is a whole number of 1 or more"),
+    (lambda: Resample(temperature=2.5), "resample: temperature is a number from 0 to 2"),
+    (lambda: Split(temperature=2.5), "split: temperature is a number from 0 to 2"),
+    (lambda: Split(way="halves"), "split: way is one of 'digits', "),  # type: ignore[arg-type]
+    (lambda: Question(times=0), "question: times is a whole number of 1 or more"),
+    (lambda: Vote(temperature=2.5), "vote: temperature is a number from 0 to 2"),
+    (lambda: Vote(ahead=10), "vote: ahead is a whole number from 1 to 9"),
+    (lambda: another_model(Stubborn(never), timeout=0), "another_model: timeout is in seconds, above 0"),
     (lambda: Ladder.of(-1), "the number of retries is a whole number of 0 or more"),
 ]
 
 
 @all_rows("made, message", WRONG)
-def test_a_ladder_that_cannot_be_climbed_is_refused(made: Callable[[], Ladder], message: str) -> None:
+def test_a_ladder_that_cannot_be_climbed_is_refused(made: Callable[[], object], message: str) -> None:
     """Whatever is wrong with it, the error says so and names the option."""
     with pytest.raises(ConfigError) as refused:
         made()

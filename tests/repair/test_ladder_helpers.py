@@ -55,7 +55,7 @@ def test_a_person_is_asked_and_named(answer: object, kind: str) -> None:
         return ask(step, values)
 
     ladder = Ladder([person(ask if kind == "plain" else ask_later)])
-    guard = Guard(Stubborn(never), segment=1, repair=ladder)
+    guard = Guard(Stubborn(never), segment=2, repair=ladder)
     if kind == "async":
         with pytest.raises(ConfigError, match="arun"):
             guard.run(MINUS, INPUTS)
@@ -151,7 +151,7 @@ def test_a_policy_that_names_a_rung_that_does_not_apply_ends_the_run_as_failed()
         result = Guard(model, repair=Wrong()).run(Procedure([step]))
     assert result.status == "failed"
     assert result.problem is not None
-    assert "does not apply" in result.problem.reason
+    assert "the rung 'code' does not apply to step 'pick'" in result.problem.reason
 
 
 class _Misused:
