@@ -72,10 +72,10 @@ TESTS = {
     "engine/control/scopes": ["asked_steps", "control_flow", "operations", "audit_control_flow"],
     "engine/control/sources": ["asked_steps", "control_flow", "operations", "program_values"],
     "procedure/static_checks": ["flow_checks", "procedure", "notation", "currencies", "procedures"],
-    "language/term_types": ["operations_of_types", "terms", "currencies", "notation", "procedures"],
-    "language/term_evaluation": ["operations_of_types", "terms", "structured_types", "program_values", "control_flow"],
-    "language/terms": ["operations_of_types", "terms", "notation", "currencies", "asked_steps"],
-    "language/lookup_tables": ["lookup_tables", "terms", "notation", "procedures"],
+    "language/terms/type_inference": ["operations_of_types", "terms", "currencies", "notation", "procedures"],
+    "language/terms/evaluation": ["operations_of_types", "terms", "structured_types", "program_values", "control_flow"],
+    "language/terms/operands": ["operations_of_types", "terms", "notation", "currencies", "asked_steps"],
+    "language/terms/lookup_tables": ["lookup_tables", "terms", "notation", "procedures"],
     "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }
 """The test files of each module; every module of the package may be named, those not listed have

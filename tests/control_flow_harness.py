@@ -13,7 +13,7 @@ from typing import Any
 
 from stepguard import Guard, Procedure, Step
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Number
-from stepguard.language.terms import Aggregate, Choice, Item, ListTerm
+from stepguard.language.terms.operands import Aggregate, Choice, Item, ListTerm
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.testing import SimulatedModel, Slips
 

@@ -12,10 +12,10 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number
-from stepguard.language.lookup_tables import Table
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
-from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, RecordTerm
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, RecordTerm
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 

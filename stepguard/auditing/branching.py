@@ -30,7 +30,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.language.evaluation import evaluate
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.struck_text import without_struck
+from stepguard.language.prose.struck_text import without_struck
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure

@@ -19,10 +19,10 @@ from stepguard.language.currencies import CODES, SIGNS, WORDS
 from stepguard.language.digits import VULGAR, format_exact, vulgar_fraction
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
-from stepguard.language.following import unread_behind
-from stepguard.language.remarks import without_rounding
-from stepguard.language.retraction import contrast_length, goes_back
-from stepguard.language.spelled_numbers import spelled_number
+from stepguard.language.prose.following import unread_behind
+from stepguard.language.prose.remarks import without_rounding
+from stepguard.language.prose.retraction import contrast_length, goes_back
+from stepguard.language.prose.spelled_numbers import spelled_number
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step

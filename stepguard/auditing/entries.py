@@ -20,7 +20,7 @@ from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.tables import RowReader, another_unit
 from stepguard.documents.tables import read_caption
-from stepguard.language.retraction import doubted_before
+from stepguard.language.prose.retraction import doubted_before
 from stepguard.language.value_types import NUMBER
 
 _ANCHOR: Final = re.compile(

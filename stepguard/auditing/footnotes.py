@@ -6,10 +6,10 @@ import re
 from typing import Final
 
 from stepguard.documents.tables import read_caption
-from stepguard.language.following import unread_behind
-from stepguard.language.mentioned import mentions_another
-from stepguard.language.retraction import without_zeros
-from stepguard.language.understanding import Understanding
+from stepguard.language.prose.following import unread_behind
+from stepguard.language.prose.mentioned import mentions_another
+from stepguard.language.prose.retraction import without_zeros
+from stepguard.language.prose.understanding import Understanding
 
 _MARK: Final = r"\[\^?\w{1,12}\]|[\u00b9\u00b2\u00b3\u2070\u2074-\u2079]{1,2}|(?<!\*)\*{1,3}(?!\*)|[\u2020\u2021\u00a7]"
 _NOTE: Final = re.compile(rf"^[ \t]{{0,8}}(?P<mark>{_MARK}):?[ \t]+(?P<said>[^\n]+)$", re.MULTILINE)

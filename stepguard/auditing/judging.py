@@ -21,7 +21,7 @@ from stepguard.auditing.states import Claimed, Judge, Ruling
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.auditing.wide_tables import read_wide_tables
 from stepguard.core.verdicts import shorten
-from stepguard.language.struck_text import struck_spans, without_struck
+from stepguard.language.prose.struck_text import struck_spans, without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value

@@ -11,10 +11,10 @@ import re
 from typing import Final
 
 from stepguard.errors import ValueRefused
-from stepguard.language.amounts import find_numbers
 from stepguard.language.currencies import compatible
-from stepguard.language.neighbours import amount_stands_alone
-from stepguard.language.retraction import contrast_length
+from stepguard.language.prose.amounts import find_numbers
+from stepguard.language.prose.neighbours import amount_stands_alone
+from stepguard.language.prose.retraction import contrast_length
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 

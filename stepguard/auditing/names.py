@@ -10,8 +10,8 @@ from typing import Final
 from stepguard.errors import ExpressionError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import RESERVED, Name, Number
+from stepguard.language.prose.understanding import Understanding
 from stepguard.language.typeset import as_expression
-from stepguard.language.understanding import Understanding
 from stepguard.procedure.steps import Step
 
 _JUXTAPOSED: Final = re.compile(r"(?<=[0-9])\)\s?\((?=[-$0-9])")

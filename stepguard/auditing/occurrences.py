@@ -8,7 +8,7 @@ from itertools import combinations
 from typing import Final, Literal
 
 from stepguard.language.expressions import format_expression
-from stepguard.language.terms import is_variable
+from stepguard.language.terms.operands import is_variable
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
 from stepguard.procedure.steps import Step

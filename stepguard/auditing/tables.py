@@ -13,9 +13,9 @@ from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.documents.tables import Head
 from stepguard.language.currencies import compatible
-from stepguard.language.lexicon import RIGHTING, UNITS
+from stepguard.language.prose.lexicon import RIGHTING, UNITS
+from stepguard.language.prose.vocabulary import QUANTITIES
 from stepguard.language.value_types import NUMBER
-from stepguard.language.vocabulary import QUANTITIES
 from stepguard.procedure.steps import Step
 
 VALUE_HEADS: Final = frozenset((

@@ -20,7 +20,7 @@ from stepguard.auditing.lenient import last_side, read_bare
 from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import SIGNS
-from stepguard.language.following import unread_behind
+from stepguard.language.prose.following import unread_behind
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode_at
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType

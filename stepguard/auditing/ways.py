@@ -17,8 +17,8 @@ from stepguard.engine.control import Pending, State, Unfolding
 from stepguard.engine.control.scopes import Known, Scope, ScopeValues, Undecided, Variable
 from stepguard.errors import EvaluationError, ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, Name, Number, format_expression, walk
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import Aggregate, Choice, Item, ListTerm, Member, RecordTerm
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.operands import Aggregate, Choice, Item, ListTerm, Member, RecordTerm
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import ProcedureCall

@@ -28,7 +28,7 @@ from stepguard.language.evaluation import evaluate, substitute
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, format_expression, names_in
 from stepguard.language.numerals import read_numeral
-from stepguard.language.remarks import without_rounding
+from stepguard.language.prose.remarks import without_rounding
 from stepguard.language.same_working import normal_form, operands_of, settled_forms
 from stepguard.language.typeset import as_expression, plain
 from stepguard.language.values import ROUNDINGS, Rounding, Value, round_exact, show_value

@@ -15,7 +15,7 @@ from stepguard.documents.places import Place
 from stepguard.documents.sentences import begun_before, governed_by_denial, is_whole
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError
-from stepguard.language.retraction import doubted_before
+from stepguard.language.prose.retraction import doubted_before
 from stepguard.language.values import Value, show_value
 
 if TYPE_CHECKING:

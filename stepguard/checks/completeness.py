@@ -17,8 +17,8 @@ from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import Words, fold
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError
-from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import CODES
+from stepguard.language.prose.amounts import FoundNumber, find_numbers
 from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:

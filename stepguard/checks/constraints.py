@@ -48,8 +48,8 @@ from stepguard.language.expressions import (
     parts_of,
     walk,
 )
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import operands_in, variables_in
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.operands import operands_in, variables_in
 from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to_exact
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from stepguard.checks.built import BuiltCheck
 from stepguard.core.verdicts import Claim, Verdict
 from stepguard.errors import EvaluationError
 from stepguard.language.expressions import Expression, format_expression
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import variables_in
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.operands import variables_in
 from stepguard.language.values import Value, show_value
 
 if TYPE_CHECKING:

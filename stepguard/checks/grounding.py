@@ -5,7 +5,7 @@ one that was asked for. The net amount of an invoice is grounded where the total
 street. Two things narrow that down: `beside`, and a second check (``Holds("total == net + tax")``), which makes the
 step as strong as that is. What such a check catches for certain is the worst: a value that was made up, or misread.
 
-What counts as standing there, `stepguard.language.amounts` says of numbers, `stepguard.documents.names` of names,
+What counts as standing there, `stepguard.language.prose.amounts` says of numbers, `stepguard.documents.names` of names,
 `stepguard.language.dates` of dates.
 """
 
@@ -33,13 +33,13 @@ from stepguard.documents.places import Place
 from stepguard.documents.standing import Statements
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
 from stepguard.language.digits import Exact, exact, format_exact
-from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.measures import MEASURES
-from stepguard.language.neighbours import begins_amount
 from stepguard.language.numerals import read_numeral
+from stepguard.language.prose.amounts import FoundNumber, find_numbers
+from stepguard.language.prose.neighbours import begins_amount
+from stepguard.language.terms.measure_arithmetic import same_value
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 

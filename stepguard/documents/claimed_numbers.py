@@ -7,9 +7,9 @@ from fractions import Fraction
 
 from stepguard.documents.currency_layout import DocumentCurrencies, currencies_apart
 from stepguard.documents.tables import Head, Heads
-from stepguard.language.amounts import FoundNumber
 from stepguard.language.currencies import compatible
 from stepguard.language.digits import Exact
+from stepguard.language.prose.amounts import FoundNumber
 
 
 class NumberLayout:

@@ -5,7 +5,7 @@
     EUR            Total (EUR): 50.00       | 50.00 | EUR |       EUR    50.00       $50.00 (CAD)
     50.00
 
-What stands right beside an amount, `stepguard.language.amounts` reads itself.
+What stands right beside an amount, `stepguard.language.prose.amounts` reads itself.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
-from stepguard.language.amounts import FoundNumber, find_numbers
 from stepguard.language.currencies import CODES, MARK, compatible, marked, other_currency
+from stepguard.language.prose.amounts import FoundNumber, find_numbers
 
 _GAP: Final = r"[\s|()\[\]*_\"'>{}]"
 _KEY: Final = r"[\"']?,\s{0,20}[\"'][^\"'\n:]{1,20}[\"']\s?:[\s\"']{0,4}"

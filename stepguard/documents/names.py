@@ -16,9 +16,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.language.digits import MINUS_SIGNS
-from stepguard.language.neighbours import amount_stands_alone, begins_amount, quantity_stands_alone
-from stepguard.language.retraction import denied_before
-from stepguard.language.struck_text import JOINT
+from stepguard.language.prose.neighbours import amount_stands_alone, begins_amount, quantity_stands_alone
+from stepguard.language.prose.retraction import denied_before
+from stepguard.language.prose.struck_text import JOINT
 from stepguard.language.unseen import without_unseen
 
 _WORD: Final = re.compile(r"\S+")

@@ -23,8 +23,8 @@ from stepguard.documents.sentences import begun_before
 from stepguard.documents.statement_words import CALLED, CONDITION, MONEY
 from stepguard.documents.tables import Head, Heads
 from stepguard.language.currencies import CODE, SIGN
-from stepguard.language.neighbours import guessed
-from stepguard.language.retraction import denied_before
+from stepguard.language.prose.neighbours import guessed
+from stepguard.language.prose.retraction import denied_before
 
 _REACH: Final = 80
 _ENDED: Final = lazy_pattern(r"(?<!\.)[;.!?]\s")

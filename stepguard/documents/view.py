@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 from stepguard.language.currencies import CODES, WORD_CODES
-from stepguard.language.struck_text import without_struck
+from stepguard.language.prose.struck_text import without_struck
 from stepguard.language.unseen import UNSEEN
 
 _UNSEEN: Final = re.compile(f"[{UNSEEN}]+")

@@ -25,7 +25,7 @@ from stepguard.engine.segments import SegmentLength, Segments
 from stepguard.engine.step_kinds import SIGNS, step_kind
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import format_expression
-from stepguard.language.terms import ListTerm
+from stepguard.language.terms.operands import ListTerm
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, blocks_of
 from stepguard.procedure.steps import Step
 

@@ -20,7 +20,7 @@ from stepguard.core.usage import Usage
 from stepguard.core.verdicts import Claim, Deviation, Strength
 from stepguard.engine.actions import Commit, OperationCall
 from stepguard.language.expressions import format_expression
-from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms.evaluation import evaluate_term
 from stepguard.language.value_json import to_data
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value

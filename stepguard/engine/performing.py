@@ -9,7 +9,7 @@ from typing import cast
 from stepguard.core.deadlines import Overrun, awaited, awithin, gave_up, within
 from stepguard.engine.actions import Act, Failed, Performed
 from stepguard.errors import EvaluationError, ValueRefused
-from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms.evaluation import evaluate_term
 from stepguard.procedure.operations import KEY, WrongResult
 
 

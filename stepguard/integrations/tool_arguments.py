@@ -14,7 +14,7 @@ from stepguard.core.verdicts import shorten
 from stepguard.errors import InputError, ValueRefused
 from stepguard.language.records import Record
 from stepguard.language.strict_json import JsonNumber, JsonObject, decode
-from stepguard.language.type_remedies import suggestion
+from stepguard.language.terms.type_remedies import suggestion
 from stepguard.language.value_json import INEXACT_IN_JSON
 from stepguard.language.value_types import TEXT, ValueType
 from stepguard.language.values import Value, show_value

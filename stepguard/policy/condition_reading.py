@@ -28,11 +28,11 @@ from stepguard.language.expressions import (
     Not,
     Number,
 )
-from stepguard.language.lookup_tables import Table
-from stepguard.language.measure_arithmetic import has_offset
 from stepguard.language.quantities import Amount, Unit, convert
-from stepguard.language.term_types import type_of
-from stepguard.language.terms import Aggregate, Field, Item, ListTerm, LiteralTerm, Member, Operand
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.measure_arithmetic import has_offset
+from stepguard.language.terms.operands import Aggregate, Field, Item, ListTerm, LiteralTerm, Member, Operand
+from stepguard.language.terms.type_inference import type_of
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import to_exact
 

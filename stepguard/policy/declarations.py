@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.rules import CallPattern, Rule

@@ -9,7 +9,7 @@ from datetime import timedelta
 from itertools import chain
 from typing import Any, Final, Literal
 
-from stepguard.language.measure_arithmetic import same_value
+from stepguard.language.terms.measure_arithmetic import same_value
 from stepguard.language.values import Value
 from stepguard.policy.decisions import Decision
 from stepguard.policy.reading import folded

@@ -15,9 +15,9 @@ from typing import Final, TypeVar, cast
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError
-from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.records import Record
-from stepguard.language.terms import variables_in
+from stepguard.language.terms.measure_arithmetic import same_value
+from stepguard.language.terms.operands import variables_in
 from stepguard.language.values import Value, show_value
 from stepguard.policy.declarations import DeclaredTool, FactMissing
 from stepguard.policy.history import CallHistory, Sight

@@ -7,7 +7,7 @@ from datetime import tzinfo
 from typing import Any, Final
 
 from stepguard.errors import ConfigError, ValueRefused
-from stepguard.language.lookup_tables import Table
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.arguments import plain_data

@@ -12,7 +12,7 @@ from datetime import tzinfo
 from typing import Any, Final, cast
 
 from stepguard.errors import ConfigError, EvaluationError, LedgerError, ValueRefused
-from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms.evaluation import evaluate_term
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.policy.arguments import plain_data, read_arguments_of
 from stepguard.policy.declarations import DeclaredTool, FactMissing

@@ -15,11 +15,11 @@ from typing import Final
 
 from stepguard.errors import ConfigError, EvaluationError, ExpressionError, PolicyError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Not, Number
-from stepguard.language.lookup_tables import OTHERWISE, Table
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import Aggregate, Item, ListTerm, LiteralTerm, Member, RecordTerm, variables_in
-from stepguard.language.type_relations import DATE, TEXTS, fits
-from stepguard.language.type_remedies import suggestion
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.lookup_tables import OTHERWISE, Table
+from stepguard.language.terms.operands import Aggregate, Item, ListTerm, LiteralTerm, Member, RecordTerm, variables_in
+from stepguard.language.terms.type_relations import DATE, TEXTS, fits
+from stepguard.language.terms.type_remedies import suggestion
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.policy.condition_reading import ConditionReader, Opposite, Truth

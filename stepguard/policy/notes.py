@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import MIRRORED, Compare, Expression, Logic, Name, Not, Number
-from stepguard.language.terms import Aggregate, Field, LiteralTerm
+from stepguard.language.terms.operands import Aggregate, Field, LiteralTerm
 from stepguard.language.values import show_value
 from stepguard.policy.declarations import DeclaredTool
 from stepguard.policy.rules import (

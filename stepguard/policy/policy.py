@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from stepguard.errors import ConfigError, PolicyError, ValueRefused
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.policy.declarations import DeclaredFact, DeclaredParameter, DeclaredTool, FactTable

@@ -12,9 +12,9 @@ from typing import Final
 
 from stepguard.errors import PolicyError
 from stepguard.language.expressions import Expression, Name
-from stepguard.language.lookup_tables import Table
-from stepguard.language.terms import variables_in
-from stepguard.language.type_relations import DATE
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import variables_in
+from stepguard.language.terms.type_relations import DATE
 from stepguard.language.value_types import ValueType
 from stepguard.policy.condition_reading import ConditionReader, Joined, Opposite, Truth, constant_of
 from stepguard.policy.contradictions import RuleConditions, never

@@ -14,7 +14,7 @@ from stepguard.core.arguments import check_count
 from stepguard.errors import ConfigError
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Expression
-from stepguard.language.terms import Operand
+from stepguard.language.terms.operands import Operand
 from stepguard.language.value_types import TEXT, TypeLike
 from stepguard.procedure.notation import parse_term
 

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from stepguard.errors import EvaluationError
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Expression, Logic, Not
-from stepguard.language.lookup_tables import Table
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import Choice, variables_in
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import Choice, variables_in
 from stepguard.language.values import Value
 from stepguard.policy.declarations import FactMissing
 from stepguard.policy.rules import ExpressionLike, tree_of

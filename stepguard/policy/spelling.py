@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from stepguard.language.expressions import Name
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import Record
-from stepguard.language.terms import Aggregate, LiteralTerm
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import Aggregate, LiteralTerm
 from stepguard.language.values import Value
 from stepguard.policy.reading import folded
 from stepguard.policy.rules import Rule, bound_names, nodes_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from stepguard.errors import PolicyError
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.policy.declarations import DeclaredFact, DeclaredTool
 from stepguard.policy.notes import PolicyNote

@@ -6,8 +6,8 @@ expressions look up in, `RecordType` declares a record, and `Tool` is a function
 
 from __future__ import annotations
 
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import Record, RecordType
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.procedure import Procedure

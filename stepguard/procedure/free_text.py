@@ -12,8 +12,8 @@
 Markdown's ``**Step 3:**`` and backticks around a formula are allowed too. Where one word stands in front of a formula,
 ``t1: intger = x`` is a misspelt type and ``Total: t1 = x`` an instruction: what looks like a variable or like the name
 of a type decides. A formula is carried out always, and once, so words beside it only describe it; words that may say
-whether, when or how often it applies are refused (see `stepguard.language.descriptions`), and so are words that hold a
-formula over known values, since nothing would check it.
+whether, when or how often it applies are refused (see `stepguard.language.prose.descriptions`), and so are words that
+hold a formula over known values, since nothing would check it.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from difflib import get_close_matches
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ConfigError, ProcedureError
-from stepguard.language.descriptions import steers, struck_or_hidden, unclear
 from stepguard.language.expression_parsing import MAX_LENGTH
-from stepguard.language.hidden_formulas import find_hidden
+from stepguard.language.prose.descriptions import steers, struck_or_hidden, unclear
+from stepguard.language.prose.hidden_formulas import find_hidden
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.steps import Performer, Step, UnclearWords
 

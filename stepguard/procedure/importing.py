@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.descriptions import governs
 from stepguard.language.expression_parsing import check_grouping
 from stepguard.language.expressions import Expression, format_expression
-from stepguard.language.hidden_formulas import assigns
-from stepguard.language.stated_figures import foreign_figures
-from stepguard.language.terms import variables_in
+from stepguard.language.prose.descriptions import governs
+from stepguard.language.prose.hidden_formulas import assigns
+from stepguard.language.prose.stated_figures import foreign_figures
+from stepguard.language.terms.operands import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
 from stepguard.procedure.inputs import Input, as_inputs
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure

@@ -19,10 +19,10 @@ from stepguard.language.expressions import (
     truths_in,
     walk,
 )
-from stepguard.language.money_products import check_products
-from stepguard.language.term_types import check_divisors, type_of
-from stepguard.language.terms import scaled_operand
-from stepguard.language.type_relations import TEXTS
+from stepguard.language.terms.money_products import check_products
+from stepguard.language.terms.operands import scaled_operand
+from stepguard.language.terms.type_inference import check_divisors, type_of
+from stepguard.language.terms.type_relations import TEXTS
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.steps import Step

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING
 
 from stepguard.errors import ConfigError, InputError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, Name, format_expression
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
-from stepguard.language.terms import is_variable
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import is_variable
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.inputs import Input, as_inputs, instances, listed

@@ -16,11 +16,11 @@ from typing import Final
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ProcedureError
 from stepguard.language.expressions import Expression, format_expression
-from stepguard.language.lookup_tables import Table
-from stepguard.language.percentages import check_value
-from stepguard.language.term_types import type_of
-from stepguard.language.terms import texts_in, variables_in
-from stepguard.language.type_relations import fits, joined
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import texts_in, variables_in
+from stepguard.language.terms.percentages import check_value
+from stepguard.language.terms.type_inference import type_of
+from stepguard.language.terms.type_relations import fits, joined
 from stepguard.language.unit_names import factors_of
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
-from stepguard.language.descriptions import struck, unclear
 from stepguard.language.expression_parsing import check_grouping, parse_expression
 from stepguard.language.expressions import (
     TRUTHS,
@@ -23,9 +22,10 @@ from stepguard.language.expressions import (
     inner_comparison,
     names_in,
 )
-from stepguard.language.percentages import check_value
-from stepguard.language.stated_operations import contradicts
-from stepguard.language.terms import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
+from stepguard.language.prose.descriptions import struck, unclear
+from stepguard.language.prose.stated_operations import contradicts
+from stepguard.language.terms.operands import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
+from stepguard.language.terms.percentages import check_value
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
@@ -255,7 +255,7 @@ class Step:
 
     @property
     def rich(self) -> bool:
-        """Whether its expression holds more than numbers and variables (`stepguard.language.terms`)."""
+        """Whether its expression holds more than numbers and variables (`stepguard.language.terms.operands`)."""
         return self.expression is not None and next(operands_in(self.expression), None) is not None
 
     def occurrence(
@@ -412,7 +412,7 @@ def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expres
 
 
 def read_expression(text: str) -> Expression:
-    """An expression as it is written, with operands (`stepguard.language.terms`) or without.
+    """An expression as it is written, with operands (`stepguard.language.terms.operands`) or without.
 
     Raises:
         ExpressionError: it is not in the language.

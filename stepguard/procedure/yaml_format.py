@@ -64,7 +64,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.expressions import Expression
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.terms.operands import LiteralTerm
 from stepguard.procedure.check_registry import make_check
 from stepguard.procedure.notation.building import build, finish, located
 from stepguard.procedure.notation.parsing import parse_items

@@ -20,7 +20,7 @@ from typing import cast
 from stepguard.language.dates import Calendar
 from stepguard.language.expressions import Chain, Compare, Expression, Name, Number
 from stepguard.language.periods import Period
-from stepguard.language.terms import LiteralTerm, is_variable
+from stepguard.language.terms.operands import LiteralTerm, is_variable
 from stepguard.language.values import Value, to_exact
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, ClassVar, Final, cast
 from stepguard.core.verdicts import DeviationKind
 from stepguard.documents.sentences import begun_before
 from stepguard.errors import InexactError
+from stepguard.language.prose.struck_text import struck_spans
 from stepguard.language.records import Record
-from stepguard.language.struck_text import struck_spans
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
 from stepguard.repair.rewriting import StandIn, part_names

@@ -22,8 +22,8 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
-from stepguard.language.remarks import without_affirmation, without_rounding
-from stepguard.language.retraction import retractions_in
+from stepguard.language.prose.remarks import without_affirmation, without_rounding
+from stepguard.language.prose.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode, encode
 from stepguard.language.structures import leaves_changed
 from stepguard.language.typeset import plain, unwrap

@@ -22,8 +22,8 @@ from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.completions import CUT, FILTERED, STOPPED_EARLY, plain_reason
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
+from stepguard.language.prose.understanding import Understanding
 from stepguard.language.strict_json import JsonObject
-from stepguard.language.understanding import Understanding
 from stepguard.replies.partial import complete_entries, is_runaway
 from stepguard.replies.surplus import ANSWER_KEYS, folded
 from stepguard.replies.text import NoObject, SearchResult, WantedObject, find_object, one_of_all, words_before_call

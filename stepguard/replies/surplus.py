@@ -14,10 +14,10 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.language.amounts import find_numbers
 from stepguard.language.currencies import compatible
-from stepguard.language.following import unread_behind
-from stepguard.language.lexicon import (
+from stepguard.language.prose.amounts import find_numbers
+from stepguard.language.prose.following import unread_behind
+from stepguard.language.prose.lexicon import (
     CHANGING,
     CONDITIONS,
     FAULTS,
@@ -28,16 +28,16 @@ from stepguard.language.lexicon import (
     UNITS,
     is_nothing,
 )
-from stepguard.language.mentioned import Mentions
-from stepguard.language.neighbours import amount_stands_alone
-from stepguard.language.retraction import find_retractions, retractions_in, without_zeros
-from stepguard.language.speech import alters, is_courtesy
-from stepguard.language.struck_text import struck_spans
-from stepguard.language.understanding import Understanding
+from stepguard.language.prose.mentioned import Mentions
+from stepguard.language.prose.neighbours import amount_stands_alone
+from stepguard.language.prose.retraction import find_retractions, retractions_in, without_zeros
+from stepguard.language.prose.speech import alters, is_courtesy
+from stepguard.language.prose.struck_text import struck_spans
+from stepguard.language.prose.understanding import Understanding
+from stepguard.language.prose.vocabulary import QUANTITIES, word_set
 from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import without_unseen
 from stepguard.language.value_types import ValueType
-from stepguard.language.vocabulary import QUANTITIES, word_set
 
 ANSWER_KEYS: Final = frozenset({"answer", "finalanswer", "theanswer", "result", "finalresult", "final", "solution"})
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import format_expression
-from stepguard.language.lookup_tables import Table
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import NUMBER
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.settings import write_check

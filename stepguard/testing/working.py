@@ -19,7 +19,7 @@ from stepguard.language.expressions import format_expression
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
-from stepguard.language.term_evaluation import evaluate_term
+from stepguard.language.terms.evaluation import evaluate_term
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import LONG_TEXT, Value, show_value
 from stepguard.procedure.steps import Step

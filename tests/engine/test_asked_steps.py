@@ -13,7 +13,7 @@ from control_flow_harness import RIGHT
 from stepguard import Guard, Procedure
 from stepguard.checks import Holds
 from stepguard.language.expressions import Name, Number, format_expression
-from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.language.terms.operands import Aggregate, ListTerm
 from stepguard.procedure import ForEach, Step, Tool
 from stepguard.procedure.notation.parsing import parse_term
 from stepguard.results import Result

@@ -16,7 +16,7 @@ from tables import all_rows
 
 from stepguard import Guard
 from stepguard.language.expressions import Compare, Name, Number
-from stepguard.language.terms import Aggregate, Item, ListTerm, RecordTerm
+from stepguard.language.terms.operands import Aggregate, Item, ListTerm, RecordTerm
 from stepguard.procedure import ForEach, If, Input, Procedure, ProcedureCall, Repeat, Step
 from stepguard.testing import SimulatedModel
 

@@ -14,7 +14,7 @@ from control_flow_harness import RIGHT, guard
 from stepguard import Claim, Guard
 from stepguard.errors import RunWaiting, UnsettledCall, UsageError
 from stepguard.language.expressions import Number
-from stepguard.language.terms import ListTerm
+from stepguard.language.terms.operands import ListTerm
 from stepguard.language.values import Value
 from stepguard.procedure import ForEach, If, Procedure, Step, Tool
 from stepguard.testing import SimulatedModel, Slips

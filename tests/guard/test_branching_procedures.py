@@ -17,7 +17,7 @@ from stepguard.errors import ConfigError
 from stepguard.evaluation.cases.cases import load_cases
 from stepguard.integrations.outputs.checker import OutputChecker
 from stepguard.language.expressions import Name, Number
-from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.language.terms.operands import Aggregate, ListTerm
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat, Statement
 from stepguard.results import Result
 from stepguard.testing import SimulatedModel, Slips

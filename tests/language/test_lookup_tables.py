@@ -16,8 +16,8 @@ from properties import examples
 from tables import all_rows
 
 from stepguard.errors import InexactError, ProcedureError, UndefinedError
-from stepguard.language.lookup_tables import Table
 from stepguard.language.quantities import Amount
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.values import Value
 
 POINTS: Final = tuple(Fraction(half, 2) for half in range(1, 10))

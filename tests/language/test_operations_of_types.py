@@ -12,12 +12,12 @@ from tables import all_rows
 
 from stepguard.errors import EvaluationError, ProcedureError
 from stepguard.language.expressions import Expression
-from stepguard.language.measure_arithmetic import same_value
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.term_types import type_of
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.measure_arithmetic import same_value
+from stepguard.language.terms.type_inference import type_of
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.notation.parsing import parse_term

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tables import all_rows
 
-from stepguard.language.struck_text import JOINT, struck_spans, without_struck
+from stepguard.language.prose.struck_text import JOINT, struck_spans, without_struck
 from stepguard.language.unseen import without_unseen
 
 STROKES = "\u0335\u0336\u0337\u0338"

@@ -26,14 +26,13 @@ from stepguard.language.expressions import (
     Number,
     format_expression,
 )
-from stepguard.language.literals import read_literal
-from stepguard.language.lookup_tables import Table
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record, RecordType
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.term_types import type_of
-from stepguard.language.terms import (
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.literals import read_literal
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import (
     Aggregate,
     Choice,
     Field,
@@ -45,7 +44,8 @@ from stepguard.language.terms import (
     texts_in,
     variables_in,
 )
-from stepguard.language.type_relations import fits, joined
+from stepguard.language.terms.type_inference import type_of
+from stepguard.language.terms.type_relations import fits, joined
 from stepguard.language.values import Value
 from stepguard.procedure.notation.parsing import parse_term
 

@@ -8,7 +8,7 @@ import pytest
 
 from stepguard import Procedure, Step
 from stepguard.errors import ProcedureError
-from stepguard.language.lookup_tables import Table
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.procedure import ForEach, If
 
 HEAD = """record Item:

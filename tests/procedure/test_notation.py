@@ -18,7 +18,17 @@ from stepguard.checks import Holds, Length, OneOf, Pattern, Range
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Not, Power, format_expression
-from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, Operand, RecordTerm
+from stepguard.language.terms.operands import (
+    Aggregate,
+    Choice,
+    Field,
+    Item,
+    ListTerm,
+    LiteralTerm,
+    Member,
+    Operand,
+    RecordTerm,
+)
 from stepguard.procedure.notation import parse_term
 from stepguard.procedure.notation.building import build
 from stepguard.procedure.notation.parsing import parse_items

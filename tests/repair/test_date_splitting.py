@@ -13,7 +13,7 @@ from tables import all_rows
 from stepguard import Guard, Input, Ladder, Procedure, Step
 from stepguard.backends import Completion, Request
 from stepguard.language.expressions import Chain, Compare, Expression, Name
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.terms.operands import LiteralTerm
 from stepguard.language.values import show_value
 from stepguard.repair.rungs import Split
 from stepguard.testing import ScriptedBackend, SimulatedModel, Slips

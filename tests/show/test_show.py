@@ -17,9 +17,9 @@ from stepguard import Guard, Input, Procedure, Step
 from stepguard.cli import main
 from stepguard.errors import ConfigError
 from stepguard.language.expressions import Name, Number
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
-from stepguard.language.terms import Aggregate, ListTerm
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import Aggregate, ListTerm
 from stepguard.language.value_types import TEXT
 from stepguard.procedure.operations import Tool
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat, Statement

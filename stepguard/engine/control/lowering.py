@@ -48,11 +48,11 @@ from stepguard.language.expressions import (
     format_expression,
     walk,
 )
-from stepguard.language.lookup_tables import Table
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import (
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import (
     Aggregate,
     Choice,
     Field,

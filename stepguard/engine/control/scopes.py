@@ -12,7 +12,7 @@ from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
 from stepguard.engine.control.sources import State
-from stepguard.language.lookup_tables import Table
+from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 

@@ -31,8 +31,8 @@ from stepguard.engine.control.sources import Halt, Pending, State
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.models import to_python
-from stepguard.language.term_evaluation import evaluate_term
-from stepguard.language.terms import is_variable
+from stepguard.language.terms.evaluation import evaluate_term
+from stepguard.language.terms.operands import is_variable
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.procedure import Procedure

@@ -15,7 +15,7 @@ from stepguard.auditing.lenient import bare, last_side
 from stepguard.errors import EvaluationError, ValueRefused
 from stepguard.evaluation.families import Task
 from stepguard.language.evaluation import evaluate
-from stepguard.language.struck_text import without_struck
+from stepguard.language.prose.struck_text import without_struck
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.procedure import Procedure

@@ -13,10 +13,10 @@ from typing import Any, Final, TypeVar
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError, ValueRefused
 from stepguard.language.digits import format_exact
 from stepguard.language.expressions import Expression, Name, Number, format_expression
-from stepguard.language.lookup_tables import Table
 from stepguard.language.records import RecordType
-from stepguard.language.term_types import type_of
-from stepguard.language.terms import LiteralTerm, operands_in, variables_in
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import LiteralTerm, operands_in, variables_in
+from stepguard.language.terms.type_inference import type_of
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.check_registry import call_check
 from stepguard.procedure.inputs import Input

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.language.expressions import Expression, format_value
-from stepguard.language.lookup_tables import Table
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.operands import LiteralTerm
 from stepguard.language.value_types import NUMBER, TEXT
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.settings import quoted, write_check

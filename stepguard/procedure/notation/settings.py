@@ -12,7 +12,7 @@ from typing import Final, get_args
 from stepguard.errors import StepguardError
 from stepguard.language.digits import format_exact
 from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression, format_value
-from stepguard.language.terms import ListTerm, LiteralTerm, RecordTerm
+from stepguard.language.terms.operands import ListTerm, LiteralTerm, RecordTerm
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.check_registry import CHECKS, call_check
 

@@ -18,7 +18,7 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.errors import ExpressionError, ProcedureError
 from stepguard.language.expression_parsing import parse_expression
-from stepguard.language.terms import TERM_SIGNS
+from stepguard.language.terms.operands import TERM_SIGNS
 from stepguard.language.value_types import Kind
 
 _STRINGS: Final = lazy_pattern(r'"(?:[^"\\\n]|\\.)*"')

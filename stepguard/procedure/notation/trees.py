@@ -1,8 +1,8 @@
 """Turn the rules of the grammar into trees.
 
-Expressions become the trees of `stepguard.language.expressions` and `stepguard.language.terms` at once. Statements and
-declarations become the plain tuples below with the line they stand in; `stepguard.procedure.notation.building` makes
-them steps and procedures.
+Expressions become the trees of `stepguard.language.expressions` and `stepguard.language.terms.operands` at once.
+Statements and declarations become the plain tuples below with the line they stand in;
+`stepguard.procedure.notation.building` makes them steps and procedures.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
 )
-from stepguard.language.literals import read_literal
-from stepguard.language.terms import (
+from stepguard.language.terms.literals import read_literal
+from stepguard.language.terms.operands import (
     Aggregate,
     AggregateFunction,
     Choice,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.language.currencies import CODES, WORDS
+from stepguard.language.prose.vocabulary import QUANTITIES, VERBS, word_set
 from stepguard.language.unit_names import factors_of
-from stepguard.language.vocabulary import QUANTITIES, VERBS, word_set
 
 _GRAMMAR: Final = word_set(
     """

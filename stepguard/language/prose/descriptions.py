@@ -20,9 +20,8 @@ from typing import Final, Literal
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.language.expressions import TRUTHS, Call, Expression, walk
-from stepguard.language.struck_text import struck_spans
-from stepguard.language.unseen import UNSEEN, without_unseen
-from stepguard.language.vocabulary import (
+from stepguard.language.prose.struck_text import struck_spans
+from stepguard.language.prose.vocabulary import (
     BOUNDING,
     CONTROL,
     DEFINITE,
@@ -43,6 +42,7 @@ from stepguard.language.vocabulary import (
     UNSURE,
     VERBS,
 )
+from stepguard.language.unseen import UNSEEN, without_unseen
 
 WordsOrigin = Literal["field", "text", "comment"]
 

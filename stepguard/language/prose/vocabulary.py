@@ -1,7 +1,7 @@
 """Words that may change whether, when or how often a formula applies, and words that say what is worked out.
 
-The first are refused beside a formula wherever they stand (see `stepguard.language.descriptions`); the second are what
-a plain description in free text begins with.
+The first are refused beside a formula wherever they stand (see `stepguard.language.prose.descriptions`); the second are
+what a plain description in free text begins with.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 One reader for replies, transcripts and answers. They differ in where a word counts: a whole entry of a reply takes
 something back wherever such a word stands in it (`retractions_in`), a transcript only where it begins a clause
 (`find_retractions`), since ``let me compute`` and ``a mistake to avoid`` are usual in it. Whether a claim counts,
-`stepguard.language.understanding` decides by the words in front of it and `stepguard.language.following` by those
-behind it, by what they understand.
+`stepguard.language.prose.understanding` decides by the words in front of it and `stepguard.language.prose.following` by
+those behind it, by what they understand.
 """
 
 from __future__ import annotations

@@ -14,8 +14,8 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.language.expressions import MIRRORED, Call, Compare, Expression, Number, parts_of
-from stepguard.language.mentioned import in_digits
-from stepguard.language.terms import Choice, Item, LiteralTerm, Operand, inner
+from stepguard.language.prose.mentioned import in_digits
+from stepguard.language.terms.operands import Choice, Item, LiteralTerm, Operand, inner
 
 _FIGURE: Final = (
     r"[$\u20ac\u00a3]?(?P<figure>[0-9]{1,30}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,30})?)(?P<percent> ?%| per ?cent\b)?"

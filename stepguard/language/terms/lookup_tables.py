@@ -36,8 +36,8 @@ from io import StringIO
 from typing import Any, Final
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, UndefinedError, ValueRefused
-from stepguard.language.measure_arithmetic import named_kind
 from stepguard.language.quantities import Amount
+from stepguard.language.terms.measure_arithmetic import named_kind
 from stepguard.language.value_types import NUMERIC, TypeLike, ValueType
 from stepguard.language.values import Value, show_value, to_exact
 

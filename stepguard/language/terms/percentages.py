@@ -14,7 +14,7 @@ from stepguard.errors import ProcedureError
 from stepguard.language.digits import exact, format_exact
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Chain, Expression, Negate, Number
-from stepguard.language.terms import Choice, ListTerm, RecordTerm
+from stepguard.language.terms.operands import Choice, ListTerm, RecordTerm
 from stepguard.language.value_types import ValueType
 
 _HUNDRED: Final = Number(100)

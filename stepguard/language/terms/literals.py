@@ -12,7 +12,7 @@ from stepguard.language.digits import exact
 from stepguard.language.numerals import read_numeral
 from stepguard.language.periods import read_period, read_time, read_timedelta
 from stepguard.language.quantities import read_amount
-from stepguard.language.terms import LiteralTerm
+from stepguard.language.terms.operands import LiteralTerm
 from stepguard.language.value_types import ValueType
 
 _DATE: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")

@@ -20,9 +20,9 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, names_in, walk
-from stepguard.language.mentioned import in_digits
-from stepguard.language.stated_figures import unheld_figures
-from stepguard.language.terms import Aggregate
+from stepguard.language.prose.mentioned import in_digits
+from stepguard.language.prose.stated_figures import unheld_figures
+from stepguard.language.terms.operands import Aggregate
 
 _ROUNDED: Final = lazy_pattern(
     r"\b(?:round(?:ed|ing)?(?: (?:it|this|that|the \w+))? (?P<way>(?:half )?(?:up|down)|half even)|rounded"

@@ -14,7 +14,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.language.lexicon import (
+from stepguard.language.prose.lexicon import (
     ASKING,
     BEING,
     CHANGING,
@@ -37,9 +37,9 @@ from stepguard.language.lexicon import (
     is_understood,
     may_act,
 )
-from stepguard.language.retraction import doubted_before, find_retractions
-from stepguard.language.speech import alters, is_courtesy, points, turns_round, without_idioms
-from stepguard.language.vocabulary import CONTROL, DOUBTFUL
+from stepguard.language.prose.retraction import doubted_before, find_retractions
+from stepguard.language.prose.speech import alters, is_courtesy, points, turns_round, without_idioms
+from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 _REFUSED: Final = lazy_pattern(
     r"\b(?:not|no|never|cannot|nor|neither|none|nobody|wrong|incorrect|false|untrue|if|unless|whether|maybe|perhaps"

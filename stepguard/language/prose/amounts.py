@@ -55,7 +55,8 @@ from stepguard.language.currencies import (
     stands_glued,
 )
 from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
-from stepguard.language.neighbours import (
+from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
+from stepguard.language.prose.neighbours import (
     RANGE,
     changed_before,
     joined_before,
@@ -64,7 +65,6 @@ from stepguard.language.neighbours import (
     number_goes_on,
     shared_before,
 )
-from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
 from stepguard.language.unseen import BLANKS
 
 _BLANKS: Final = f"[{BLANKS}]"

@@ -1,8 +1,9 @@
 """Exact evaluation of expressions with operands: records, lists, tables, dates, amounts, choices.
 
-Numbers are computed as `stepguard.language.evaluation` does, everything else as `stepguard.language.measure_arithmetic`
-says. ``and``, ``or`` and a choice look only at what they need, so that ``n > 0 and total / n > 5`` has a value for 0.
-What a step may cost is limited: the size of every number, how much is computed, and how long a list becomes.
+Numbers are computed as `stepguard.language.evaluation` does, everything else as
+`stepguard.language.terms.measure_arithmetic` says. ``and``, ``or`` and a choice look only at what they need, so that
+``n > 0 and total / n > 5`` has a value for 0. What a step may cost is limited: the size of every number, how much is
+computed, and how long a list becomes.
 """
 
 from __future__ import annotations
@@ -16,11 +17,21 @@ from stepguard.errors import EvaluationError, InexactError, TooLargeError, Undef
 from stepguard.language.digits import Exact
 from stepguard.language.evaluation import Evaluation, shortened
 from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
-from stepguard.language.lookup_tables import Table
-from stepguard.language.measure_arithmetic import MeasureArithmetic, compare, named_kind, negated
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
-from stepguard.language.terms import Aggregate, Choice, Field, Item, ListTerm, LiteralTerm, Member, Operand, RecordTerm
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.measure_arithmetic import MeasureArithmetic, compare, named_kind, negated
+from stepguard.language.terms.operands import (
+    Aggregate,
+    Choice,
+    Field,
+    Item,
+    ListTerm,
+    LiteralTerm,
+    Member,
+    Operand,
+    RecordTerm,
+)
 from stepguard.language.values import Value, to_exact
 
 MAX_TERM_DEPTH: Final = 200

@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
-from stepguard.language.mentioned import Mentions, mentions_another
-from stepguard.language.retraction import doubted_before, find_retractions, without_zeros
-from stepguard.language.spelled_numbers import spelled_number
-from stepguard.language.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
-from stepguard.language.vocabulary import CONTROL, DOUBTFUL
+from stepguard.language.prose.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
+from stepguard.language.prose.mentioned import Mentions, mentions_another
+from stepguard.language.prose.retraction import doubted_before, find_retractions, without_zeros
+from stepguard.language.prose.spelled_numbers import spelled_number
+from stepguard.language.prose.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
+from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 MARKUP: Final = lazy_pattern(
     r"<\|/?(?:(?:im|turn|message|header|begin|start|end|eot|eom|eos|bos|assistant|text|channel|return|final|fim|pad|sep"

@@ -14,7 +14,7 @@ from re import IGNORECASE
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.vocabulary import CONTROL, DOUBTFUL, word_set
+from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL, word_set
 
 _MODAL: Final = word_set("would could might may")
 _ALTERING: Final = (

@@ -13,8 +13,8 @@ from stepguard.core.patterns import lazy_pattern
 from stepguard.language.currencies import CODE, PARTS, SIGN, SURE_CODE
 from stepguard.language.digits import GROUPING, MINUS_SIGNS, VULGAR
 from stepguard.language.numerals import WIDE_DIGITS
-from stepguard.language.retraction import denied_before
-from stepguard.language.struck_text import JOINT
+from stepguard.language.prose.retraction import denied_before
+from stepguard.language.prose.struck_text import JOINT
 from stepguard.language.unit_names import factors_of
 from stepguard.language.unseen import BLANKS
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import Final
 
 from stepguard.language.quantities import write_unit
-from stepguard.language.type_relations import TEXTS
+from stepguard.language.terms.type_relations import TEXTS
 from stepguard.language.value_types import ValueType
 
 VERBS: Final = {"+": "adds", "-": "subtracts", "*": "multiplies", "/": "divides", "//": "divides", "%": "divides"}

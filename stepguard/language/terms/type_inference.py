@@ -25,13 +25,12 @@ from stepguard.language.expressions import (
     Power,
     walk,
 )
-from stepguard.language.lookup_tables import Table
-from stepguard.language.measure_arithmetic import has_offset, multiplied_units, unit_power
-from stepguard.language.money_products import check_products
-from stepguard.language.percentages import check_beside, check_hundredths
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
-from stepguard.language.terms import (
+from stepguard.language.terms.lookup_tables import Table
+from stepguard.language.terms.measure_arithmetic import has_offset, multiplied_units, unit_power
+from stepguard.language.terms.money_products import check_products
+from stepguard.language.terms.operands import (
     Aggregate,
     Choice,
     Field,
@@ -43,7 +42,8 @@ from stepguard.language.terms import (
     RecordTerm,
     scaled_operand,
 )
-from stepguard.language.type_relations import (
+from stepguard.language.terms.percentages import check_beside, check_hundredths
+from stepguard.language.terms.type_relations import (
     BOOLEAN,
     DATE,
     DURATION,
@@ -57,7 +57,7 @@ from stepguard.language.type_relations import (
     literal_type,
     quantity_in,
 )
-from stepguard.language.type_remedies import VERBS, remedy, suggestion
+from stepguard.language.terms.type_remedies import VERBS, remedy, suggestion
 from stepguard.language.value_types import NUMBER, ValueType
 
 _INTEGER: Final = ValueType(kind="integer")

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.retraction import without_zeros
-from stepguard.language.spelled_numbers import SMALL, TENS
+from stepguard.language.prose.retraction import without_zeros
+from stepguard.language.prose.spelled_numbers import SMALL, TENS
 
 _WORDED: Final = lazy_pattern(
     rf"\b(?:({'|'.join(TENS)})(?:[- ]({'|'.join(SMALL[1:10])}))?|({'|'.join(SMALL[2:])}))\b", re.IGNORECASE
