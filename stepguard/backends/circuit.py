@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from stepguard.backends.base import Completion, Request, SyncBackend, ask, counted, paid_without_reply
+from stepguard.backends.base import Completion, Request, ask, counted, paid_without_reply
 from stepguard.backends.making import as_backend
 from stepguard.backends.wrapped import WrappedBackend
 from stepguard.core.arguments import check_count, check_instance, check_seconds
@@ -103,9 +103,7 @@ class CircuitBreaker(WrappedBackend):
             BackendError: the model did not answer.
             ConfigError: the model can only be awaited.
         """
-        backend = self._backend
-        if self.is_async or not isinstance(backend, SyncBackend):
-            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+        backend = self._blocking()
         with self._call(request) as usages:
             completion = backend.complete(request)
             usages.append(counted(completion))

@@ -12,6 +12,12 @@ from stepguard.core.redaction import error_text
 from stepguard.errors import BackendError, StepguardError
 
 
+def is_async_function(function: object) -> bool:
+    """Whether a function, or an object that is called like one, gives an awaitable."""
+    called = getattr(function, "__call__", None)  # noqa: B004 - it may be callable by an async method
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+
+
 class FunctionBackend:
     """Asks a callable that takes OpenAI-style messages and returns text, or a `Completion`.
 
@@ -30,8 +36,7 @@ class FunctionBackend:
     def __init__(self, function: Callable[..., Any], *, name: str | None = None) -> None:
         self.name = name or getattr(function, "__name__", type(function).__name__)
         self._function = function
-        called = getattr(function, "__call__", None)  # noqa: B004 - to see whether it is async
-        self.is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+        self.is_async = is_async_function(function)
 
     def complete(self, request: Request) -> Completion:
         """Call the function."""

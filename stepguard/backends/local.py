@@ -14,6 +14,7 @@ from typing import Any, Final, Self
 from stepguard.backends.base import Completion, Request, Stopping, about_to_send
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream
+from stepguard.backends.request_shapes import chat_form
 from stepguard.core.arguments import check_count
 from stepguard.core.deadlines import awithin
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
@@ -176,10 +177,7 @@ def _body(request: Request) -> dict[str, Any]:
         if value is not None:
             body[name] = value
     shape = request.response_model
-    if shape is not None:
-        schema = {"name": shape.__name__, "strict": True, "schema": shape.model_json_schema()}
-        body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    return body
+    return body if shape is None else {**body, **chat_form(shape, "json_schema", True)}
 
 
 def _require_gguf(file: Path) -> None:

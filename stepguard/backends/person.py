@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from stepguard.backends.base import Backend, Completion, Request
+from stepguard.backends.function import is_async_function
 from stepguard.core.arguments import check_callable
 from stepguard.core.deadlines import Overrun, within
 from stepguard.core.usage import Usage
@@ -29,9 +30,7 @@ Where the step is no record, a mapping of ``value`` and ``work`` gives the worki
 def as_person(ask: AskPerson) -> Backend:
     """A backend that puts each step to a person. Raises ConfigError: `ask` cannot be called."""
     check_callable(ask, "repair", name="what asks a person")
-    call = getattr(ask, "__call__", None)  # noqa: B004 - whether it is async
-    waits = inspect.iscoroutinefunction(ask) or inspect.iscoroutinefunction(call)
-    return _AsyncPerson(ask) if waits else _Person(ask)
+    return _AsyncPerson(ask) if is_async_function(ask) else _Person(ask)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from stepguard.backends.base import Completion, Request
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream, whole_body
 from stepguard.backends.credentials import digest
+from stepguard.backends.function import is_async_function
 from stepguard.backends.openai_errors import (
     as_backend_error,
     environment_secrets,
@@ -125,7 +126,5 @@ def account_of_client(client: object) -> tuple[str, str]:
 
 
 def is_awaited(create: object) -> bool:
-    """Whether a method gives an awaitable."""
-    called = getattr(create, "__call__", None)  # noqa: B004 - to see whether it is async
-    unwrapped = inspect.unwrap(create) if callable(create) else create
-    return inspect.iscoroutinefunction(unwrapped) or inspect.iscoroutinefunction(called)
+    """Whether a method gives an awaitable, also one that a tracing tool has wrapped."""
+    return is_async_function(inspect.unwrap(create) if callable(create) else create) or is_async_function(create)

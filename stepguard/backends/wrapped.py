@@ -5,7 +5,8 @@ from __future__ import annotations
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from stepguard.backends.base import Backend, Stopping, endpoint_of, session_of, stopping_of
+from stepguard.backends.base import Backend, Stopping, SyncBackend, endpoint_of, session_of, stopping_of
+from stepguard.errors import ConfigError
 
 
 class WrappedBackend:
@@ -13,6 +14,12 @@ class WrappedBackend:
 
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
+
+    def _blocking(self) -> SyncBackend:
+        """The model, to be asked without an event loop. Raises ConfigError: it can only be awaited."""
+        if self.is_async or not isinstance(self._backend, SyncBackend):
+            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+        return self._backend
 
     @property
     def name(self) -> str:

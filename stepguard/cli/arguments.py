@@ -148,6 +148,17 @@ def read_guard(options: argparse.Namespace, *, seconds: float | None = None, **b
     return given
 
 
+def add_model(
+    group: argparse._ArgumentGroup,
+    model: str = "the model to ask, as for `stepguard run`",
+    endpoint: str = "an OpenAI-compatible endpoint that has it",
+) -> None:
+    """Add ``--model``, ``--base-url`` and ``--gguf``; the words are the help of the first two."""
+    group.add_argument("--model", metavar="NAME", help=model)
+    group.add_argument("--base-url", metavar="URL", help=endpoint)
+    group.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+
+
 def add_inputs(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--input",

@@ -9,7 +9,7 @@ import sys
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
-from stepguard.cli.arguments import add_guard, read_guard
+from stepguard.cli.arguments import add_guard, add_model, read_guard
 from stepguard.cli.policies import add_facts, chosen_zone, load_policy, read_facts
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError
@@ -45,9 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     model = parser.add_argument_group(
         "the model", "It judges the facts that the policy declares as judged; without it they are asked of a person."
     )
-    model.add_argument("--model", metavar="NAME", help="as for `stepguard run`")
-    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has the model")
-    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    add_model(model)
     model.add_argument(
         "--session-calls",
         metavar="N",

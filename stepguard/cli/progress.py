@@ -7,7 +7,7 @@ import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Protocol, Self, TextIO
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TextIO
 
 from stepguard.cli.text import printable
 from stepguard.engine.actions import Action, Commit, Event, Wait
@@ -62,7 +62,7 @@ def make_display(
     looked_at = stream.isatty() and os.environ.get("CI", "") in ("", "false", "0") and os.environ.get("TERM") != "dumb"
     if looked_at:
         return _Bar(title, total, unit, facts, stream)
-    return _Lines(title, total, unit, facts, stream, silence)
+    return _Lines(title, total, unit, facts, stream, silence=silence)
 
 
 class _Silent:
@@ -72,23 +72,24 @@ class _Silent:
     def close(self) -> None: ...
 
 
-class _Lines:
-    """A line at the start, at every tenth of the way, and where nothing was said for a while; no carriage returns."""
+class _Shown:
+    """What a display shows."""
 
     def __init__(
-        self,
-        title: str,
-        total: int | None,
-        unit: str,
-        facts: Callable[[], Sequence[str]],
-        stream: TextIO,
-        silence: float,
+        self, title: str, total: int | None, unit: str, facts: Callable[[], Sequence[str]], stream: TextIO
     ) -> None:
         self._title: Final = title
         self._total: Final = total
         self._unit: Final = unit if total == 1 else f"{unit}s"
         self._facts: Final = facts
         self._stream: Final = stream
+
+
+class _Lines(_Shown):
+    """A line at the start, at every tenth of the way, and where nothing was said for a while; no carriage returns."""
+
+    def __init__(self, *shown: Any, silence: float) -> None:
+        super().__init__(*shown)
         self._silence: Final = silence
         self._done = self._tenths = 0
         self._lock: Final = threading.Lock()
@@ -137,19 +138,10 @@ class _Lines:
                     return
 
 
-class _Bar:
+class _Bar(_Shown):
     """A bar that is gone when everything is done."""
 
     _progress: Progress
-
-    def __init__(
-        self, title: str, total: int | None, unit: str, facts: Callable[[], Sequence[str]], stream: TextIO
-    ) -> None:
-        self._title: Final = title
-        self._total: Final = total
-        self._unit: Final = unit if total == 1 else f"{unit}s"
-        self._facts: Final = facts
-        self._stream: Final = stream
 
     def open(self) -> None:
         from rich.console import Console

@@ -15,6 +15,7 @@ from stepguard.cli.arguments import (
     add_inputs,
     add_ledger,
     add_limits,
+    add_model,
     load_file,
     open_ledger,
     read_guard,
@@ -58,17 +59,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_inputs(parser)
     add_batch(parser)
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
-    model.add_argument(
-        "--model",
-        metavar="NAME",
-        help="the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
+    add_model(
+        model,
+        "the model to ask, with its provider before a slash (groq/llama-3.3-70b-versatile, ollama/qwen2.5) or at "
         "OpenAI; the key is read from the provider's variable, such as GROQ_API_KEY or OPENAI_API_KEY. With --base-url "
         "the whole is the model's name there",
+        "an OpenAI-compatible endpoint; its only model is taken where none is named",
     )
-    model.add_argument(
-        "--base-url", metavar="URL", help="an OpenAI-compatible endpoint; its only model is taken where none is named"
-    )
-    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
     add_limits(model)
     guard = parser.add_argument_group("the guard")
     add_guard(guard)

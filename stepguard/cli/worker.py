@@ -13,6 +13,7 @@ from stepguard.cli.arguments import (
     add_keep,
     add_limits,
     add_log_level,
+    add_model,
     load_file,
     open_ledger,
     read_guard,
@@ -64,9 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_keep(parser)
     add_log_level(parser, "warning")
     model = parser.add_argument_group("the model", "Without any of these a simulated model is run.")
-    model.add_argument("--model", metavar="NAME", help="the model to ask, as for `stepguard run`")
-    model.add_argument("--base-url", metavar="URL", help="an OpenAI-compatible endpoint that has it")
-    model.add_argument("--gguf", metavar="FILE", help='a model file to run here (needs "stepguard[local]")')
+    add_model(model)
     add_limits(model)
     add_guard(parser.add_argument_group("the guard, for every run"))
 

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Final, Literal, Protocol, Unpack, cast, get_args, overload
 
-from stepguard.backends.function import FunctionBackend
+from stepguard.backends.function import FunctionBackend, is_async_function
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Strength, check_strength
 from stepguard.errors import ConfigError
@@ -151,7 +151,7 @@ def guarded(
                 )
             return Guard(_backend(function, given, takes), **kept)
 
-        if _is_async(function):
+        if is_async_function(function):
 
             @functools.wraps(function)
             async def acall(*given: object, **inputs: object) -> object:
@@ -225,12 +225,7 @@ def _backend(function: Callable[..., Any], given: tuple[object, ...], takes: Tak
     async def aask(messages: list[dict[str, str]]) -> object:
         return await function(*given, wanted(messages))
 
-    return FunctionBackend(aask if _is_async(function) else ask, name=_name(function))
-
-
-def _is_async(function: object) -> bool:
-    called = getattr(function, "__call__", None)  # noqa: B004 - to see whether it is async
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(called)
+    return FunctionBackend(aask if is_async_function(function) else ask, name=_name(function))
 
 
 def _as_prompt(messages: Sequence[Mapping[str, str]]) -> str:

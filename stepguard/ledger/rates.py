@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from stepguard.backends.base import Completion, Request, ask, endpoint_of
 from stepguard.backends.making import as_backend
@@ -74,14 +74,11 @@ class RatedBackend(WrappedBackend):
             ConfigError: the model can only be awaited.
             LedgerError: the call could not be counted.
         """
-        backend: Any = self._backend
-        if self.is_async:
-            raise ConfigError("this backend can only be awaited: use `await guard.arun(...)`", option="backend")
+        backend = self._blocking()
         started = time.monotonic()
         for seconds in self._waits(request, started):
             time.sleep(seconds)
-        completion: Completion = backend.complete(_within(request, started))
-        return completion
+        return backend.complete(_within(request, started))
 
     async def acomplete(self, request: Request) -> Completion:
         import asyncio  # importing it takes longer than the rest of this package

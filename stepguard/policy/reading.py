@@ -106,14 +106,11 @@ class Reader:
         self.defaults = defaults
         self.zone = zone
 
-    def argument(self, kind: ValueType, given: object) -> tuple[Value, object]:
-        """The value of an argument, and the JSON data that the tool is given for it.
+    def argument(self, kind: ValueType, given: object, place: str = "", depth: int = 0) -> tuple[Value, object]:
+        """The value of an argument, or of a part of one at a place, and the JSON data that the tool is given for it.
 
         Raises ValueRefused: it is none of this type, or says it in a way that could be read in another one.
         """
-        return self._argument(kind, given, "", 0)
-
-    def _argument(self, kind: ValueType, given: object, place: str, depth: int) -> tuple[Value, object]:
         if depth > _MAX_DEPTH:
             raise ValueRefused("nested too deeply", text=place)
         if isinstance(given, Enum):
@@ -128,7 +125,7 @@ class Reader:
         if kind.items is not None:
             if not isinstance(given, list | tuple):
                 raise _refused(place, f"a list was expected, found {_kind_of_data(given)}")
-            pairs = [self._argument(kind.items, each, f"{place}[{at}]", depth + 1) for at, each in enumerate(given)]
+            pairs = [self.argument(kind.items, each, f"{place}[{at}]", depth + 1) for at, each in enumerate(given)]
             return tuple(value for value, _ in pairs), [data for _, data in pairs]
         if kind.record is not None:
             return self._record_argument(kind, given, place, depth)
@@ -148,7 +145,7 @@ class Reader:
                 raise _refused(place, f"{str(key)[:40]!r} is no field of it")
         for key, inner in kind.record.fields:
             if key in given:
-                values[key], data[key] = self._argument(inner, given[key], f"{place}.{key}", depth + 1)
+                values[key], data[key] = self.argument(inner, given[key], f"{place}.{key}", depth + 1)
             elif key in known:
                 values[key] = known[key]
             else:
@@ -199,11 +196,8 @@ class Reader:
             raise _refused(place, error.reason) from None
         return value, kind.write(value)
 
-    def result(self, kind: ValueType, given: object) -> Value | None:
+    def result(self, kind: ValueType, given: object, depth: int = 0) -> Value | None:
         """Read the declared part of a result; None where it is no value of its type."""
-        return self._result(kind, given, 0)
-
-    def _result(self, kind: ValueType, given: object, depth: int) -> Value | None:
         if given is None or depth > _MAX_DEPTH:
             return None
         if kind == MOMENT:
@@ -223,7 +217,7 @@ class Reader:
                 if given.get(key) is None and key in known:
                     values[key] = known[key]
                     left_out += 1
-                elif (value := self._result(inner, given.get(key), depth + 1)) is not None:
+                elif (value := self.result(inner, given.get(key), depth + 1)) is not None:
                     values[key] = value
             if len(values) == len(kind.record.fields):
                 return Record(values)
@@ -239,7 +233,7 @@ class Reader:
             given = [{**each, "key": key} if isinstance(each, Mapping) else None for key, each in given.items()]
         if not isinstance(given, list | tuple):
             return None
-        read = [self._result(kind, each, depth + 1) for each in given]
+        read = [self.result(kind, each, depth + 1) for each in given]
         # One bad item spoils the list: without it, a sum or a count over the rest would be wrong.
         return None if any(each is None for each in read) else tuple(cast("list[Value]", read))
 

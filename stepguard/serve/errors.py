@@ -140,31 +140,25 @@ def from_result(result: Result, completion: Mapping[str, Any]) -> HttpProblem:
 
 
 def _from_backend(error: BackendError, facts: Mapping[str, Any]) -> HttpProblem:
-    message = str(error)
+    status, kind, code, retry_after = 502, "upstream_error", "upstream_unreachable", None
     if isinstance(error, BackendTimeout):
-        return HttpProblem(
-            cut(message), status=504, kind="timeout_error", code="upstream_timeout", retry=False, facts=facts
-        )
-    if error.status is None:
-        return HttpProblem(
-            cut(message), status=502, kind="upstream_error", code="upstream_unreachable", retry=False, facts=facts
-        )
-    # A redirection without an address, or a number that is no status, means nothing to the caller.
-    status = error.status if 400 <= error.status < 600 else 502
+        status, kind, code = 504, "timeout_error", "upstream_timeout"
+    elif error.status is not None:
+        # A redirection without an address, or a number that is no status, means nothing to the caller.
+        status = error.status if 400 <= error.status < 600 else 502
+        kind, code = kind_of(status), "upstream_error"
+        retry_after = error.retry_after if isinstance(error, RateLimited) else None
     return HttpProblem(
-        cut(message),
+        cut(str(error)),
         status=status,
-        kind=kind_of(status),
-        code="upstream_error",
-        retry_after=error.retry_after if isinstance(error, RateLimited) and _sane(error.retry_after) else None,
+        kind=kind,
+        code=code,
+        # An infinite wait, which an endpoint may ask for, can be written in no header.
+        retry_after=retry_after if retry_after is not None and math.isfinite(retry_after) else None,
         # The guard has repeated what may be repeated.
         retry=False,
         facts=facts,
     )
-
-
-def _sane(seconds: float | None) -> bool:
-    return seconds is not None and math.isfinite(seconds)
 
 
 def kind_of(status: int) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Self
 
 from stepguard.core.arguments import check_callable, check_flag
 from stepguard.core.verdicts import Strength
+from stepguard.engine.run import Run
 from stepguard.integrations.chat.messages import PassReason
 from stepguard.integrations.chat.requests import Job, find_job, why_passed
 from stepguard.integrations.chat.trust import Trust, check_trust
@@ -93,10 +95,19 @@ class CallRules:
             self._tell(ClientCall(guarded=False, model=model, reason=reason))
         return job
 
-    def guarded(self, model: str | None, job: Job, result: Result) -> None:
-        """Report a guarded call."""
-        log_event("chat_guarded", run_id=result.run_id, procedure=job.label, found=job.found, left_out=job.left_out)
-        self._tell(ClientCall(guarded=True, model=model, job=job, result=result))
+    @contextmanager
+    def telling(self, model: str | None, job: Job, run: Run) -> Iterator[list[Result]]:
+        """Report a guarded call when its run has ended, however it has: what was verified and paid for is told, too.
+
+        The result that is told is put into the list.
+        """
+        told: list[Result] = []
+        try:
+            yield told
+        finally:
+            told.append(result := run.result())
+            log_event("chat_guarded", run_id=run.id, procedure=job.label, found=job.found, left_out=job.left_out)
+            self._tell(ClientCall(guarded=True, model=model, job=job, result=result))
 
     def _tell(self, call: ClientCall) -> None:
         if self.on_call is not None:

@@ -175,10 +175,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         backend = ModelBackend(request, handler, self._settings)
         guard = Guard(backend, **self._options)
         run = guard.start(job.procedure, job.inputs, label=job.label)
-        try:
+        with self._rules.telling(model_name(request.model), job, run):
             result = guard.drive(run)
-        finally:
-            self._rules.guarded(model_name(request.model), job, run.result())
         return self._answer(backend, job, result)
 
     async def awrap_model_call(
@@ -190,10 +188,8 @@ class GuardMiddleware(AgentMiddleware[Any, Any, Any]):  # type: ignore[misc, unu
         backend = AsyncModelBackend(request, handler, self._settings)
         guard = Guard(backend, **self._options)
         run = guard.start(job.procedure, job.inputs, label=job.label)
-        try:
+        with self._rules.telling(model_name(request.model), job, run):
             result = await guard.adrive(run)
-        finally:  # also where it is cancelled: what was verified and paid for is told
-            self._rules.guarded(model_name(request.model), job, run.result())
         return self._answer(backend, job, result)
 
     def _job(self, request: ModelRequest[Any]) -> Job | None:

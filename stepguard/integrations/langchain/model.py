@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from stepguard.backends.base import Completion, Request, ToolCall
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.openai_errors import as_backend_error, refused_reply, texts_of
+from stepguard.backends.request_shapes import chat_form
 from stepguard.backends.sdk_errors import field
 from stepguard.core.deadlines import within
 from stepguard.core.redaction import redact, redacted_start
@@ -174,8 +175,7 @@ def openai_settings(model: object) -> ModelSettings:
             bound["temperature"] = request.temperature
         shape = request.response_model
         if shape is not None:
-            schema = {"name": shape.__name__, "strict": True, "schema": shape.model_json_schema()}
-            bound["response_format"] = {"type": "json_schema", "json_schema": schema}
+            bound |= chat_form(shape, "json_schema", True)
         return {name: value for name, value in bound.items() if value is not None}
 
     return settings

@@ -61,7 +61,6 @@ _OWN_PARAMETERS: Final = frozenset(
     {"max_completion_tokens", "max_tokens", "messages", "modalities", "model", "n", "response_format", "seed"}
     | {"stream", "stream_options", "timeout"}
 )
-_ABSENT: Final = frozenset({"NotGiven", "Omit"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,11 +118,7 @@ class GuardedCall:
     def __init__(
         self, settings: WrapSettings, job: Job, arguments: Mapping[str, Any], *, api: str = "chat_completions"
     ) -> None:
-        given = {
-            name: value
-            for name, value in arguments.items()
-            if value is not None and type(value).__name__ not in _ABSENT
-        }
+        given = given_parameters(arguments)
         model = given.get("model")
         if not isinstance(model, str):
             raise ConfigError("a guarded call needs model=, the model to ask", option="model")
@@ -179,18 +174,14 @@ class GuardedCall:
     def run(self) -> Result:
         """Run it, and report the result however it ends."""
         run = self.start()
-        try:
+        with self.settings.telling(self.model, self.job, run):
             return self.guard.drive(run)
-        finally:
-            self.settings.guarded(self.model, self.job, run.result())
 
     async def arun(self) -> Result:
-        """As `run`, without blocking; where it is cancelled, what was verified and paid for is told, too."""
+        """As `run`, without blocking."""
         run = self.start()
-        try:
+        with self.settings.telling(self.model, self.job, run):
             return await self.guard.adrive(run)
-        finally:
-            self.settings.guarded(self.model, self.job, run.result())
 
     def body(self, result: Result) -> dict[str, Any]:
         """The body of a chat completion for a result.
@@ -262,12 +253,25 @@ def _take_key(given: dict[str, Any], ledger: Ledger | None) -> str | None:
     return str(headers[keys[0]])
 
 
+def given_parameters(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters of a call that say something; the SDK has objects of its own for what is left out."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and type(value).__name__ not in ("NotGiven", "Omit")
+    }
+
+
+def read_twice(arguments: dict[str, Any], name: str) -> Any:
+    """An argument that is read here and by the client, too: an iterator becomes a list in its place."""
+    given: Any = arguments.get(name)
+    if callable(getattr(given, "__next__", None)):
+        given = arguments[name] = list(given)
+    return given
+
+
 def _messages(arguments: dict[str, Any]) -> Any:
-    """The messages of a call; those that can be read only once become a list in its arguments."""
-    messages: Any = arguments.get("messages")
-    if callable(getattr(messages, "__next__", None)):
-        # Read twice, here and by the client, so an iterator would be empty for the second.
-        messages = arguments["messages"] = list(messages)
+    messages = read_twice(arguments, "messages")
     if isinstance(body := arguments.get("extra_body"), Mapping):
         messages = body.get("messages", messages)  # the SDK sends these instead
     return messages

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from stepguard.errors import ConfigError
-from stepguard.integrations.openai.calls import GuardedCall, WrapSettings
+from stepguard.integrations.openai.calls import GuardedCall, WrapSettings, given_parameters, read_twice
 from stepguard.results import Result
 
 _REFUSED: Final[Mapping[str, str]] = {
@@ -33,10 +33,11 @@ class ResponsesCall(GuardedCall):
     """
 
     def __init__(self, settings: WrapSettings, job: Any, arguments: Mapping[str, Any]) -> None:
+        arguments = given_parameters(arguments)
         for name, why in _REFUSED.items():
-            if arguments.get(name) not in (None, False, []) and not _absent(arguments[name]):
+            if arguments.get(name) not in (None, False, []):
                 raise ConfigError(f"a guarded call takes no {name}: {why}", option=name)
-        if (wanted := arguments.get("text_format")) is not None and not _absent(wanted):
+        if "text_format" in arguments:
             raise ConfigError(
                 "a guarded call cannot fill a schema of yours: use text={'format': {'type': 'json_object'}}, or the "
                 "values of `response.stepguard`",
@@ -99,9 +100,7 @@ class ResponseManager:
 
 def input_messages(arguments: dict[str, Any]) -> Any:
     """The messages of a call of ``client.responses``; an input that can be read only once becomes a list."""
-    given: Any = arguments.get("input")
-    if callable(getattr(given, "__next__", None)):
-        given = arguments["input"] = list(given)
+    given = read_twice(arguments, "input")
     words = arguments.get("instructions")
     if isinstance(body := arguments.get("extra_body"), Mapping):  # the SDK sends these instead
         given, words = body.get("input", given), body.get("instructions", words)
@@ -111,7 +110,3 @@ def input_messages(arguments: dict[str, Any]) -> Any:
     if isinstance(words, str) and (messages is None or isinstance(messages, list)):
         return [{"role": "system", "content": words}, *(messages or [])]
     return messages
-
-
-def _absent(given: object) -> bool:
-    return type(given).__name__ in ("NotGiven", "Omit")

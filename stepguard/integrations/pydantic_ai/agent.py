@@ -184,16 +184,14 @@ class GuardedProcedures(AbstractCapability[AgentDepsT]):  # type: ignore[misc, u
             options["seed"] = seed
         guard = Guard(backend, **options)
         run = guard.start(job.procedure, job.inputs, label=job.label)
+        told: list[Result] = []
         try:
-            try:
+            with self._rules.telling(backend.name, job, run) as told:
                 await guard.adrive(run)
-            finally:  # also where it is cancelled: what was verified and paid for is told
-                result = run.result()
-                self._rules.guarded(backend.name, job, result)
-            return self._response(result, job, shape, backend)
+            return self._response(told[0], job, shape, backend)
         except BaseException as error:
             backend.charge()
-            vars(error)[_KEY] = result
+            vars(error)[_KEY] = told[0]
             raise
 
     def _response(self, result: Result, job: Job, shape: AnswerShape, backend: AgentBackend) -> ModelResponse:
