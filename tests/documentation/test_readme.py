@@ -26,6 +26,7 @@ MEASURED = {
     "plans of PlanBench, 1 to 8 actions": ("1.5b-planbench", "1-8", "authors"),
     "ProcBench, 2 to 25 states": ("1.5b-procbench-fresh", "2-144", None),
     "seven things tracked (BIG-Bench-Hard)": ("1.5b-tracking", "8-8", "authors"),
+    "scanned receipts, three fields": ("1.5b-receipts", "3-3", "authors"),
 }
 """Rows of the README's table: the folder of their results, the length of their programs, the arm that is one call."""
 
@@ -129,6 +130,29 @@ def test_the_table_of_the_readme_is_what_was_recorded(task: str) -> None:
     ends = [f"{n * guard['abstained']:.0f}", str(guard["silent_errors"])]
     cells = [task, str(n), right(call), right("chunk"), f"**{right('guard')}**", *ends, *costs]
     assert f"| {' | '.join(cells)} |" in README
+
+
+def test_the_returns_and_the_longest_sums_of_the_readme_are_what_was_recorded() -> None:
+    """Their rows, whose one call has other programs or another file than the guard, have the recorded figures."""
+    table = (RESULTS / "qwen2.5-coder-1.5b-decisions" / "fresh-602.txt").read_text(encoding="utf-8")
+    line = re.compile(
+        r"^returns +3 (\w+) +10 +(\d+) +\[ *(\d+), *(\d+)\] +(\d+) +(\d+) .* (\S+) +(\d+) +(\d+)$", re.MULTILINE
+    )
+    rows = {
+        arm: (f"{int(right) / 10:.0%} [{low}, {high}]", rest) for arm, right, low, high, *rest in line.findall(table)
+    }
+    right, (wrong, given_up, *costs) = rows["guard"]
+    cells = [rows["cot"][0], rows["chunk"][0], f"**{right}**", given_up, wrong, *costs]
+    assert f"exceptions, 28 steps | 10 | {' | '.join(cells)} |" in README
+
+    long, once = (
+        json.loads((RESULTS / f"qwen2.5-coder-1.5b-arithmetic-95{end}" / "results.json").read_text(encoding="utf-8"))
+        for end in ("", "-trace")
+    )
+    (guard,), (trace,) = long["rows"], once["rows"]
+    costs = [f"{guard[key] / guard['n']:.{digits}f}" for key, digits in COSTS.items()]
+    cells = [str(guard["n"]), f"{share_right(trace)}, n = {trace['n']}", "-", f"**{share_right(guard)}**"]
+    assert f"| sums, 95 steps | {' | '.join([*cells, '0', str(guard['silent_errors']), *costs])} |" in README
 
 
 def share_right(row: dict[str, Any]) -> str:

@@ -99,7 +99,7 @@ def timeless(row: dict[str, Any]) -> dict[str, Any]:
         f"qwen2.5-coder-1.5b-{name}"
         for name in (
             *("planbench", "procbench", "procbench-fresh", "procbench-second", "web-of-lies"),
-            *("tracking", "navigate", "object-counting"),
+            *("tracking", "navigate", "object-counting", "receipts"),
         )
     ],
 )
