@@ -19,7 +19,9 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendError
 from stepguard.language.strict_json import decode
 
+# By the names of chat completions and of responses: servers send either, or both.
 _TOKEN_COUNTS: Final = (("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens",))
+# Some servers write counts as text, with commas between thousands.
 _COUNT: Final = re.compile(r"[0-9]{1,15}|[0-9]{1,3}(?:,[0-9]{3}){1,4}", re.ASCII)
 _IMPOSSIBLE: Final = 10**12
 """No reply takes so many tokens: a server that counts more does not know."""

@@ -63,6 +63,7 @@ class EndpointLimiter:
         self._clean = 0
         self._slowed_at = -math.inf
         self._pace: Final = Pace()
+        # The one request with a turn that the pace holds up: behind it nobody else is asked to wait for the same.
         self._pacing: Waiter | None = None
         self._reply_tokens = 0.0
         self.declare(requests_per_minute=requests_per_minute, tokens_per_minute=tokens_per_minute)
@@ -270,6 +271,8 @@ class EndpointLimiter:
             self._clean += 1
             # Quickly back to what was on its way when the last limit came, and slowly beyond it.
             quick = self._limit + 1 < self._ceiling
+            # Bounded: the power would overflow after some fifty thousand requests without a rate limit.
+            # Bounded: the power would overflow after some days without a rate limit.
             growth = 1.0 if quick else _GROWTH * 2 ** min(self._clean / _DOUBLING, 32.0)
             self._limit = min(float(self._most), self._limit + growth)
 

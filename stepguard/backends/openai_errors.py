@@ -17,15 +17,18 @@ from stepguard.backends.sdk_errors import body_of, field, headers_of, named_stat
 from stepguard.core.redaction import HIDDEN
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, RateLimited
 
+# Too late, in conflict, too early, too many: whatever else is refused will be refused again.
 _RETRYABLE_4XX: Final = frozenset({408, 409, 425, 429})
 _SPENT: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 """What stands as code or type where the account has run out: no waiting helps."""
+# Groq's codes for a reply that it failed to read.
 _REFUSED_REPLY: Final = frozenset({"json_validate_failed", "tool_use_failed"})
 # A tool call as some models write it, which the endpoint then failed to read itself.
 _WRITTEN_CALL: Final = re.compile(
     r"\s*<function[=(](?P<name>\w{1,80})\)?>?\s*(?P<arguments>\{.*\})\s*(?:</function>)?\s*", re.DOTALL
 )
 _SHORTEST_SECRET: Final = 8  # shorter ones would black out words that are no secrets
+# By how names end: variables with KEY or TOKEN elsewhere in them hold paths and numbers, too.
 _SECRET_VARIABLE: Final = re.compile(r"(?:API_?KEY|ACCESS_KEY|SECRET|SECRET_KEY|AUTH_TOKEN|ACCESS_TOKEN|API_TOKEN)\Z")
 _SECRET_PATHS: Final = (
     *(("api_key",), ("auth_token",), ("admin_api_key",), ("_azure_ad_token",)),

@@ -132,6 +132,7 @@ def split_name(name: str) -> tuple[Provider, str]:
 
     Raises ConfigError: it names no model, or no provider that can be asked.
     """
+    # A name may be anything that somebody has pasted, a key or a procedure.
     shown = name if len(name) <= 80 else f"{name[:77]}..."
     first, slash, model = name.partition("/")
     if first not in (*PROVIDERS, *VENDORS) and (not slash or name.lower().endswith(".gguf")):

@@ -176,6 +176,7 @@ def _xai(raw: object) -> _Body:
 
 
 _FORMS: Final[Sequence[tuple[Callable[[object], _Body], tuple[str, ...]]]] = (
+    # Before responses, whose `output` it has as well.
     (_bedrock, ("output", "stopReason")),
     (_response, ("output",)),
     (_xai, ("content", "finish_reason", "proto")),

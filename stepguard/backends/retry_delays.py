@@ -13,6 +13,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 _UNITS: Final = {"ms": 0.001, "m": 60.0, "s": 1.0, "h": 3600.0, "d": 86400.0}
+# Every repetition is bounded: the words are a server's, and may be made to take long.
 _SPAN: Final = (
     r"(?:[0-9]{1,3}(?:,[0-9]{3}){1,3}|[0-9]{1,9})(?:\.[0-9]{1,12})?\s{0,3}"
     r"(?:ms\b|milliseconds?|m(?:in(?:ute)?s?)?|s(?:ec(?:ond)?s?)?|h(?:(?:ou)?rs?)?|d(?:ays?)?)"
@@ -20,11 +21,13 @@ _SPAN: Final = (
 _ISO = re.compile(r"P([0-9]{1,9}D)?(?:T((?:[0-9.]{1,20}[HMS]){1,3}))?", re.IGNORECASE)
 _PARTS = re.compile(r"([0-9][0-9,]*(?:\.[0-9]+)?)\s*([a-z]+)", re.IGNORECASE)
 _SPANS = re.compile(rf"\s*(?:{_SPAN}\s{{0,3}}(?:and\s)?){{1,4}}\s*", re.IGNORECASE)
+# No digit and no end of a sentence between the two: in "try again. Your limit is 60 s" nothing is asked.
 _WORDS = re.compile(
     r"(?:try(?:ing)? again|retry(?:ing)?|wait|resets?|available)\b[^.\n0-9]{0,40}?"
     rf"\b((?:{_SPAN}\s{{0,3}}(?:and\s)?){{1,4}})(?![a-z0-9])",
     re.IGNORECASE,
 )
+# A number without a unit counts behind the name of the header alone, whose unit is the second.
 _BARE_WORDS = re.compile(r"\bretry[- ]after:? ([0-9]{1,6})(?![0-9.]|\s*\w)", re.IGNORECASE)
 _KEY = re.compile(
     r"(?:(?:retry|wait|cooldown)(?:after|delay|in|at|time)?|resets?(?:at|in)|estimatedtime)"

@@ -48,6 +48,7 @@ def status_of(error: Exception) -> int | None:
         ("code",),  # Google's
     ):
         status = field(error, *path)
+        # True is a whole number to Python.
         if isinstance(status, int) and not isinstance(status, bool) and 400 <= status <= 599:
             return int(status)
     code = field(error, "code")

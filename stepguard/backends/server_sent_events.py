@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Final
 
 _LINE_END = re.compile(r"\r\n|\n|\r(?!\Z)")  # a \r at the end may be the first half of \r\n
+# No line of an event begins so: it is JSON in one piece, or a page of HTML.
 _NO_EVENTS: Final = ("{", "[", "<")
 
 

@@ -240,6 +240,7 @@ _OLDER_GOOGLE_WIRE: Final = Wire(
     finish=_older_google_config,
 )
 
+# `binding` is the strongest that a vendor documents for all of its models, not for the newest alone.
 _WIRES: Final[Mapping[str, Wire]] = {
     "anthropic": Wire(
         mode="JSON",

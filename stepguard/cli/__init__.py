@@ -36,6 +36,7 @@ from stepguard.errors import StepguardError
 
 __all__ = ["main"]
 
+# 2 is argparse's, 70 and 74 are of sysexits.h; the others are what a shell says of SIGINT, SIGPIPE and SIGTERM.
 _USAGE = 2
 _FAULT = 70
 _UNWRITTEN = 74

@@ -263,6 +263,7 @@ def _from_json(path: str) -> dict[str, object]:
     if data.repeated:
         raise InputError(f"--inputs {path}: {sorted(data.repeated)[0]!r} stands in it twice")
     for name, value in data.items():
+        # In a row of many, null is an input that is not given; here somebody has written its name, and meant something.
         if value is None:
             raise InputError(f"--inputs {path}: {name!r} is null; leave out an input that is not given", name=name)
     return dict(data)

@@ -91,6 +91,7 @@ def bounded_server(
 async def serve_on(server: uvicorn.Server, listener: socket.socket) -> None:
     """Serve on a socket until a signal."""
     serving = asyncio.create_task(server.serve([listener]), name="uvicorn")
+    # uvicorn tells nobody when it has begun.
     while not (server.started or serving.done()):
         await asyncio.sleep(0.01)
     if not serving.done():

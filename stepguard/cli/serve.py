@@ -197,6 +197,7 @@ def _metrics_at(host: str, port: int | None, service: Any) -> Iterator[None]:
 async def _serve(server: Any, service: Any, listener: socket.socket) -> None:
     """Serve until a signal; then no request is taken any more, and those in flight end or are told that they do not."""
     serving = asyncio.create_task(serve_on(server, listener), name="stepguard-serve")
+    # uvicorn tells nobody that a signal has come; from then on `stop` counts the seconds of grace.
     while not (serving.done() or server.should_exit):
         await asyncio.sleep(0.05)
     stopping = asyncio.create_task(service.stop(), name="stepguard-stop")

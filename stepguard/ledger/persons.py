@@ -25,6 +25,8 @@ from stepguard.ledger.ledger import Ledger
 __all__ = ["PersonNames", "PersonTraces", "erase_person", "find_person"]
 
 _PAGE: Final = 1_000
+# Fewer letters stand by chance in every run.
+# Two letters stand by chance in every run.
 _SHORTEST: Final = 3
 _LONGEST: Final = 1_000
 _ESCAPE: Final = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))", re.DOTALL)

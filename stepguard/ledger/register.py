@@ -83,6 +83,7 @@ class RunRegister:
             RunConflict: somebody has just begun it.
             LedgerError: it cannot be written.
         """
+        # Salted: of what is erased the digest stays, by which a body could be guessed otherwise.
         salt, number, started = os.urandom(16), 0, time.time()
         listed = {"title": storable(subject.title), "total": subject.total, "started": started}
         begin = [("begin", _begin_record(run_id, subject.digest, 1, **listed, **facts))]

@@ -118,6 +118,7 @@ class _ReadJournal:
         """Nothing is written."""
 
 
+# Nobody is asked, so that most of these decide nothing.
 def _settings(parallel: int, history: int | None) -> Settings:
     return Settings(
         segments=Segments(None),

@@ -18,11 +18,13 @@ from stepguard.ledger import store
 from stepguard.ledger.locks import RunLocks
 from stepguard.ledger.store import BUSY_SECONDS, LedgerStore, Transaction
 
+# `StLg` in ASCII: it tells a ledger from every other SQLite file.
 _APPLICATION: Final = 0x5374_4C67
 _LONG: Final = 16 * 2**20
 """A log of more bytes than this is brought into the file."""
 _FIRST_PAUSE: Final = 0.0001
 _LONGEST_PAUSE: Final = 0.005
+# Where there is `fdatasync`, which leaves out the times of the file: nobody reads them.
 _sync: Final[Callable[[int], None]] = getattr(os, "fdatasync", os.fsync)
 _REMEDIES: Final = {
     "SQLITE_FULL": "the disk is full: make room, and run again with the same run_id",

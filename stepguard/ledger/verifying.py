@@ -31,6 +31,7 @@ from stepguard.results import COMPLETED, Result
 __all__ = ["LedgerFault", "Verification", "verify_ledger"]
 
 _PAGE: Final = 2_000
+# SQLite keeps whatever type it is given: a file that was altered may hold any.
 _COLUMNS: Final = (int, int, str, str | None, bytes, bytes, str, bytes | None, str)
 _LISTED: Final = f"status, epoch, place, reason, {STAYING}"
 """What a listing tells of a run."""

@@ -40,6 +40,7 @@ _COUNTED: Final = frozenset({"date", "duration", "quantity"})
 _MOST_PARTS: Final = 32
 """A longer part counts as one term: names may stand for names that stand for names."""
 
+# A longer table is taken to hold anything: every row would have to be read.
 _MOST_ROWS: Final = 1024
 
 LinearSum = Mapping[str, Fraction]

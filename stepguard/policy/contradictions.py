@@ -71,6 +71,7 @@ def never(conditions: Iterable[Truth], others: Iterable[Truth] = ()) -> bool:
     if cases is None:
         return False
     for each in others:
+        # One that would make too many cases is left out: fewer conditions exclude less, and never too much.
         cases = _Cases.of([*cases.conditions, each]) or cases
     return not cases.some_hold()
 

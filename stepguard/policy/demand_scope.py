@@ -11,6 +11,7 @@ from stepguard.policy.condition_reading import ConditionReader
 from stepguard.policy.contradictions import RuleConditions
 from stepguard.policy.rules import Exemption
 
+# Held against all of them, a rule of thousands of lines would take quadratic time.
 _NEAR: Final = 5
 """How many of the latest limits and calls a further one is held against."""
 

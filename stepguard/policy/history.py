@@ -18,6 +18,7 @@ CallStatus = Literal["pending", "succeeded", "failed", "not_done"]
 """``pending``: not answered yet. ``failed``: it failed, and may have done something all the same. ``not_done``: it is
 known to have done nothing."""
 
+# Moments are kept as whole microseconds: a float of JSON could move one across the end of a limit's period.
 _TICK: Final = timedelta(microseconds=1)
 
 
@@ -211,9 +212,11 @@ class CallHistory:
     def _candidates(self, tool: str, plain: dict[str, Value]) -> list[Sight]:
         sights = self._sights.get(tool, {})
         some = next(iter(sights.values()), None)
+        # All arguments are given, as in most rules: one look-up, and no search.
         if some and plain.keys() == some[0].values.keys():
             return sights.get(_key(plain), [])
         if plain:
+            # As in `made`: by the argument that the fewest results share.
             listed = [self._keys_by_argument.get((tool, name, value), []) for name, value in plain.items()]
             return [sight for key in min(listed, key=len) for sight in sights[key]]
         return [sight for same in sights.values() for sight in same]

@@ -15,6 +15,7 @@ from stepguard.policy.decisions import FactQuestion
 from stepguard.policy.moments import MOMENT, read_moment
 from stepguard.policy.policy import Policy
 
+# All but `unverified`: what nothing vouches for is no fact.
 _STRENGTHS: Final = ("proved", "constrained", "grounded", "agreed")
 _KEPT_AS_TEXT: Final = ("percent", "duration", "quantity")
 """Types of keys that questions show as they are written: a bare number would not say its unit."""

@@ -71,6 +71,7 @@ class GateMemory:
         self.note(call)
         if tool.reads:
             return
+        # One that is declared to change nothing leaves no result in doubt.
         if call.status == "pending" and tool.changes != ():
             self.open.add(call.number)
         # What it changes is undeclared, or hangs on arguments that could not be read: anything may have changed.
@@ -185,6 +186,7 @@ class GateMemory:
         calls, answered = self.history.calls, []
         for each in change.get("calls", ()):
             number, tool = each.get("number", len(calls)), self.policy.tools[each["tool"]]
+            # Numbers have no gaps: without a call that is left out, a limit could be used up twice.
             if not 0 <= number <= len(calls):
                 raise ValueError(f"there is no call {number}")
             if number == len(calls):

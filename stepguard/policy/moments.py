@@ -49,6 +49,7 @@ def read_moment(given: object, zone: tzinfo) -> Record:
         passed = local.replace(tzinfo=None) - cast(timedelta, local.utcoffset()) - _EPOCH
     except (OverflowError, ValueError):
         raise ValueRefused("a moment outside of the years 1 to 9999", text=str(given)) from None
+    # To the second, as people write a time of day; `at` keeps the rest.
     clock = time(local.hour, local.minute, local.second)
     return Record({"date": local.date(), "time": clock, "at": passed})
 

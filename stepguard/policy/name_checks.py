@@ -40,6 +40,7 @@ from stepguard.policy.rules import (
 )
 from stepguard.procedure.notation.settings import constant
 
+# More combinations of keys than these are not looked up one by one.
 _MOST_ROWS: Final = 1024
 _ALWAYS: Final = "comes always to the same: leave it out, or write `never` or `allow`"
 

@@ -21,9 +21,11 @@ from stepguard.procedure.notation.layout import Layout
 from stepguard.procedure.notation.parsing import prepared
 from stepguard.procedure.notation.slips import explain_place
 
+# What editors and `str.splitlines` take for the end of a line, and the grammar does not.
 _BREAKS: Final = re.compile("[\x0b\x0c\x1c-\x1e\x85\u2028\u2029]")
 _STARTS: Final = ("policy", "lone_demand", "lone_declaration", "lone_rule", "lone_target", "lone_pattern")
 
+# The first with which a line begins is told.
 _REMEDIES: Final[tuple[tuple[str, str], ...]] = (
     (
         "tool",

@@ -213,6 +213,7 @@ _UNREAD: Final = "it fits none of the forms that can be read in one way only"
 def _read_sentence(sentence: str, known: ToolDeclarations, listed: bool) -> _DraftedRule | str:
     # Emphasis changes no meaning; __ within a name does.
     plain = re.sub(r"\*\*|__(?=[\s`])|(?<=[\s`])__", "", sentence).strip()
+    # One mark at the end: three points leave the sentence open.
     plain = re.sub(r"(?<![.!?])[.!]$", "", plain)
     for form, build in _FORMS:
         match = form.fullmatch(plain)

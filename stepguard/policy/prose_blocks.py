@@ -16,9 +16,12 @@ TOOL: Final = r"(?:`(?P<{0}q>[A-Za-z_]\w*)(?:\(\))?`|(?P<{0}u>[A-Za-z]\w*_\w+)(?
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})(.*)")
 _HEADING: Final = re.compile(r"(#{1,6})\s+(.*?)\s*#*")
 _ITEM: Final = re.compile(r"(\s*)(?:[-*+]|[0-9]{1,4}[.)])\s+(?:\[[ xX]\]\s+)?(.*)")
+# Below a paragraph it makes that a heading; one dash alone may be an empty item.
 _UNDERLINE: Final = re.compile(r"\s*(?:=+|-{2,})\s*")
+# Many who write no headings put a line in bold above what it is about.
 _BOLD: Final = re.compile(r"\*\*[^*]+\*\*:?|__[^_]+__:?")
 _TOOL_ALONE: Final = re.compile(TOOL.format("tool"))
+# A point with no blank behind it, as in 12.50 or the name of a file, ends no sentence.
 _SENTENCE: Final = re.compile(r"[^.!?]*(?:[.!?](?!\s|$)[^.!?]*)*(?:[.!?]+(?=\s|$)|$)")
 _MAX_LINE: Final = 20_000
 _NOT_PROSE: Final = "it is code, a table, a quotation or a comment, and no sentence"
@@ -123,6 +126,7 @@ def prose_blocks(text: str) -> Iterator[ProseBlock]:
             parts.clear()
         elif heading is not None or (not parts and _BOLD.fullmatch(line.strip())):
             yield from closed()
+            # A bold line counts as below all of Markdown's six levels.
             level, title = (len(heading[1]), heading[2]) if heading is not None else (7, line.strip())
             outline.heading(level, title)
             yield ProseBlock(((number, title),), other=A_HEADING)

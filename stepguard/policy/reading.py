@@ -25,7 +25,9 @@ from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable, show_value, to_exact
 from stepguard.policy.moments import MOMENT, read_moment
 
+# What an agent writes as text: no exponent, no plus sign and no leading zero, which the tool may read otherwise.
 _PLAIN_NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]{0,29})(?:\.[0-9]{1,30})?")
+# What stands as a number in JSON; bounded, since its digits may be an agent's.
 _NUMBER: Final = re.compile(r"-?[0-9]{1,30}(?:\.[0-9]{1,30})?(?:[eE][-+]?[0-9]{1,3})?")
 _CLOCK_FORMS: Final[Mapping[str, tuple[re.Pattern[str], str]]] = {
     "date": (re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}"), "2026-01-31"),
@@ -214,6 +216,7 @@ class Reader:
             values: dict[str, Value] = {}
             left_out = 0
             for key, inner in kind.record.fields:
+                # Null, too: many APIs write what is not there so.
                 if given.get(key) is None and key in known:
                     values[key] = known[key]
                     left_out += 1
@@ -284,6 +287,7 @@ def _number_text(given: object) -> str | None:
 
 def _json_number(kind: ValueType, value: Value) -> object:
     exact = to_exact(value)
+    # A percentage goes back as the number that came: 100% is 1 to the rules, and 100 to the tool.
     if type(exact) is int:
         return exact if kind.kind != "percent" else exact * 100
     text = kind.write(value).rstrip("%") if kind.kind == "percent" else format_exact(cast(Any, exact))

@@ -21,7 +21,9 @@ __all__ = ["RecordedConversation", "ReplayedCall", "read_conversations", "replay
 
 ChatMessages = Sequence[Mapping[str, Any]]
 
+# No conversation is so long; a file of something else may be one line.
 _MAX_LINE: Final = 50_000_000
+# As Anthropic, the AI SDK and OpenAI's responses write calls.
 _OTHER_CALLS: Final = ("tool_use", "tool_result", "tool-call", "function_call", "function_call_output", "tool_call")
 
 

@@ -83,8 +83,7 @@ class RuleChecker:
                 if any(call.covers(each) or each.covers(call) for each in changed):
                     raise PolicyError(f"{tool.name} changes results of {call.tool} twice: leave one of them out")
                 changed.append(call)
-            known = sorted(name for name in scope.used if name in facts and name not in types)
-            if known:
+            if known := sorted(name for name in scope.used if name in facts and name not in types):
                 raise PolicyError(
                     f"what {tool.name} changes cannot hang on the fact {known[0]!r}: "
                     "name what follows from its arguments"

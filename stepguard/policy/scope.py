@@ -43,6 +43,7 @@ class RuleScope(dict[str, Value]):
         self._tables = tables
         self._secret = facts if secret is None else secret
 
+    # A dictionary that raises: what is unknown is told apart from what is wrong, wherever an expression reads it.
     def __missing__(self, name: str) -> Value:
         if name in self._facts:
             raise FactMissing(name)

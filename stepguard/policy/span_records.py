@@ -18,6 +18,7 @@ from stepguard.language.strict_json import JsonObject
 _MAX_LINE: Final = 50_000_000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _PREFIX: Final = "gen_ai."
+# When it happened; else when it was seen.
 _MOMENTS: Final = ("timeUnixNano", "timestamp", "observedTimeUnixNano", "observed_timestamp")
 _EXPORTS: Final[Mapping[str, tuple[str, str]]] = {
     "resourceSpans": ("scopeSpans", "spans"), "resourceLogs": ("scopeLogs", "logRecords"),
@@ -148,6 +149,7 @@ def _time(data: Mapping[str, Any], names: tuple[str, ...], line: int) -> datetim
     for name in names:
         given = data.get(name)
         text = str(given)
+        # OTLP writes 0 for a time that is not known.
         if given in (None, 0, "0") or isinstance(given, bool):
             continue
         try:

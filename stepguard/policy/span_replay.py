@@ -25,6 +25,7 @@ _ID: Final = "gen_ai.tool.call.id"
 _ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 _RESULT: Final = "gen_ai.tool.call.result"
 _CONTENT: Final = "turn the recording of their content on, and record the conventions of 1.37 or later"
+# Of the conventions before 1.37, in which each message was an event of its own.
 _OLD_EVENTS: Final = ("gen_ai.choice", "gen_ai.assistant.message", "gen_ai.tool.message")
 
 

@@ -84,6 +84,7 @@ def _never_called(tools: Mapping[str, DeclaredTool]) -> dict[str, str]:
                 shows[pattern.tool].append(tool.name)
     forbidden: dict[str, str] = {}
     for tool in tools.values():
+        # 0 for no such rule: one that was written in Python has the line None.
         line = next((each.line for each in tool.rules if _forbids(each)), 0)
         if line != 0:
             forbidden[tool.name] = "it is forbidden" if line is None else f"line {line} forbids it"

@@ -137,6 +137,7 @@ class PolicyTrees(Trees):
             raise refuse(f"a limit is a whole number from 1 on, not {number[:20]!s}: `never` forbids a tool", number)
         per: list[Expression] = []
         within = None
+        # `per` and `within` stand between the expressions, as tokens: each names what follows it.
         kind = ""
         for each in behind:
             if isinstance(each, Token):

@@ -38,6 +38,7 @@ from stepguard.serve.upstream import Upstream
 
 _VERSION: Final = re.compile(r"latest|default|[0-9]{3,8}")
 """Versions that some providers write behind an @ of their own, as in ``some-model@20260601``."""
+# Searching megabytes on the event loop would hold up every other request.
 _LARGE: Final = 4 * 1024
 """Larger requests are searched in a thread."""
 _LONGEST_VALUE: Final = 100

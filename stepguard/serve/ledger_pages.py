@@ -64,6 +64,7 @@ label{display:grid;font-size:.8125rem;color:var(--muted)}
 input,select,button{font:inherit;color:inherit;background:var(--bg);border:1px solid var(--muted);border-radius:4px;
 padding:.25rem .5rem;min-width:0;max-width:100%;height:2.2rem}td,th{font-variant-numeric:tabular-nums}
 """
+# No script, no frame, nothing from elsewhere: what a run holds may be anybody's text.
 _HEADERS: Final = {
     "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'",

@@ -14,6 +14,7 @@ Handling = Literal["guarded", "passed", "kept", "refused"]
 """How a request was handled: run by the guard, passed on, about runs in the ledger, or refused."""
 
 _NOTHING: Final = Usage()
+# From what is passed on in milliseconds to runs of many minutes.
 _BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 
 

@@ -43,6 +43,7 @@ _LOG: Final = logging.getLogger("stepguard.serve")
 CHAT: Final = Chat()
 MESSAGES: Final = Messages()
 
+# The text format that every Prometheus reads.
 _METRICS: Final = "text/plain; version=0.0.4; charset=utf-8"
 _MESSAGE_FIELDS: Final = ("messages", "input", "prompt", "system", "instructions")
 

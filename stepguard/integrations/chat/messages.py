@@ -34,18 +34,23 @@ _HINT: Final = re.compile(
 _BREAK: Final = re.compile(r"\r\n|\r|\n")  # as procedures are split: not at other characters that `splitlines` knows
 # Possessive: an unclosed fence must not be tried at every length.
 _FENCE: Final = re.compile(r"\s*+(`{3,}+|~{3,}+)[ \t]*+([^`\s]*+)[^`]*+\Z")
+# What may stand behind the name of an input: "Inputs: please check them" is a sentence, and no header.
 _DECLARED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*+\s*+(?:[,:=#]|\Z)")
+# `t1 = x + y`, with the labels and bullets that people put in front of steps.
 _FORMULA: Final = re.compile(
     r"(?:(?:\*\*)?(?:step\s*+)?[0-9]{1,9}+\s*+[:.)]\s*+(?:\*\*)?|[-*\u2022](?=\s))?\s*+"
     r"[A-Za-z_][A-Za-z0-9_]*+\s*+(?::[^=]*+)?=(?!=)\s*+\S",
     re.IGNORECASE,
 )
+# `Step 3: ...`, a step in words.
 _LABEL: Final = re.compile(r"\s*+(?:step\s*+)?[0-9]{1,9}+[:.)]\s{1,20}+\S", re.IGNORECASE)
+# As prose numbers its steps, parts of parts among them (2.1.3).
 _NUMBERED: Final = re.compile(
     r"^[ \t>#*_]*+(?:\(?[0-9]{1,3}+(?:\.[0-9]{1,3}){0,20}[.):](?=[\s*_])|step[ \t]++[0-9]{1,3}+\b|\(?[a-z][.)](?=\s))",
     re.IGNORECASE | re.MULTILINE,
 )
 _MARKED: Final = frozenset({"procedure", "stepguard"})
+# What people name the language of a block that is in none.
 _UNMARKED: Final = frozenset({"", "plain", "plaintext", "text", "txt"})
 _TEXTS: Final = (None, "text", "input_text", "output_text")
 """The parts of a message that are what its role says; results of tools and files are not."""

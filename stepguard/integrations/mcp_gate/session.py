@@ -111,9 +111,12 @@ class GatedSession:
         self._clock = clock
         self._handshake = handshake
         self._own = secrets.token_hex(6)  # its identifiers are others than those of an earlier session
+        # Calls that the server has, by the identifiers of their requests.
         self._flying: dict[str | int, _Flying] = {}
+        # Requests of `tools/list`: only their answers say what the server offers.
         self._listing: set[str | int] = set()
         self._undeclared: set[str] = set()
+        # Calls for which the server has asked for more, by what they come again with.
         self._paused: dict[str, str] = {}
         self._judge = None if guard is None else FactJudge(guard, gate.policy, budget)
         self._judging: dict[str, _Judging] = {}
