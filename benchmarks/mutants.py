@@ -156,6 +156,7 @@ def _is_left_out(parent: ast.AST, field: str, child: ast.AST) -> bool:
             | ast.Import()
             | ast.ImportFrom()
             | ast.If(ast.Name("TYPE_CHECKING"))
+            | ast.AnnAssign(value=None)
         ):
             return True
         case ast.Assign([ast.Name("__all__" | "__slots__")]) | ast.keyword("strict"):

@@ -71,11 +71,18 @@ TESTS = {
     "engine/control/lowering": ["asked_steps", "control_flow", "operations", "program_values"],
     "engine/control/scopes": ["asked_steps", "control_flow", "operations", "audit_control_flow"],
     "engine/control/sources": ["asked_steps", "control_flow", "operations", "program_values"],
-    "procedure/static_checks": ["flow_checks", "procedure", "notation", "currencies", "procedures"],
-    "language/terms/type_inference": ["operations_of_types", "terms", "currencies", "notation", "procedures"],
+    "procedure/static_checks": ["flow_checks", "procedure", "notation", "currencies", "procedures", "asked_steps"],
+    "language/terms/type_inference": [
+        "operations_of_types",
+        "terms",
+        "currencies",
+        "procedure",
+        "notation",
+        "procedures",
+    ],
     "language/terms/evaluation": ["operations_of_types", "terms", "structured_types", "program_values", "control_flow"],
     "language/terms/operands": ["operations_of_types", "terms", "notation", "currencies", "asked_steps"],
-    "language/terms/lookup_tables": ["lookup_tables", "terms", "notation", "procedures"],
+    "language/terms/lookup_tables": ["lookup_tables", "terms", "notation", "procedures", "program_values"],
     "backends/direct_posts": ["openai_clients", "openai_backend", "responses", "wrap_passes"],
 }
 """The test files of each module; every module of the package may be named, those not listed have

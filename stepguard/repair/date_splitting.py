@@ -40,9 +40,6 @@ def split_dates(step: Step, values: Mapping[str, Value]) -> StandIn | None:
     if isinstance(tree, Compare):  # the sign of the difference decides
         decision = Compare(tree.operator, Name(step.id), Number(0))
         return _elapsed(step, days_apart(tree, values), in_days=False, decision=decision)
-    # A copy of a date or span has nothing to add up.
-    if tree is None or isinstance(tree, Name):
-        return None
     number = isinstance(tree, Chain) and tree.operators == ("/",) and _days(_value(tree.operands[1], values)) == 1
     linear = _linear(cast(Chain, tree).operands[0] if number else tree, values)
     if linear is None:
@@ -78,7 +75,7 @@ class _Linear:
         return self.plus(_Linear(other.taken, other.added, turned, tuple(-days for days in other.working)))
 
 
-def _linear(tree: Expression, values: Mapping[str, Value]) -> _Linear | None:
+def _linear(tree: Expression | None, values: Mapping[str, Value]) -> _Linear | None:
     """An expression as a sum of dates and days; None where it is none."""
     if not isinstance(tree, Chain):
         value = _value(tree, values)
@@ -124,7 +121,7 @@ def _product(tree: Chain, values: Mapping[str, Value]) -> _Linear | None:
     return _Linear(days=((off, term),))
 
 
-def _value(operand: Expression, values: Mapping[str, Value]) -> Value | None:
+def _value(operand: Expression | None, values: Mapping[str, Value]) -> Value | None:
     if isinstance(operand, LiteralTerm | Number):
         return operand.value
     return values.get(operand.name) if is_variable(operand) else None

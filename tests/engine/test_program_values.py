@@ -41,6 +41,15 @@ PROGRAMS: dict[str, tuple[str, Mapping[str, object], str]] = {
     "ranges of rates": (RATES, {"r": "5%"}, "1%"),
     "the range above": (RATES, {"r": "5.1%"}, "3%"),
     "hours": (CLOCK, {"t": "08:00"}, "2"),
+    "a key and a range around it": (
+        'inputs: w: text\ntable f: n: number, k: text -> number\n  5, x: 1\n  0 to 10, y: 2\nt = by code f[5, w]',
+        {"w": "y"}, "2"),
+    "ranges that overlap under other keys": (
+        'inputs: w: text\ntable f: n: number, k: text, j: text -> number\n  0 to 5, a, x: 1\n  3 to 8, a, y: 2\n'
+        't = by code f[4, "a", w]', {"w": "y"}, "2"),
+    # What is set in a later round alone.
+    "rounds": ("inputs: n\nrepeat at most 3 times until n >= 3:\n  n = by code n + 1\n  if n > 1:\n"
+               "    b = by code n * 2\nanswer: n", {"n": 0}, "3"),
 }  # fmt: skip
 
 AMOUNTS: dict[str, tuple[str, Mapping[str, object], str]] = {
@@ -51,6 +60,9 @@ AMOUNTS: dict[str, tuple[str, Mapping[str, object], str]] = {
     # Amounts are rounded as declared, whoever works them out.
     "places": ("inputs: w: quantity(kg)\nx: quantity(kg, 2) = w / 3", {"w": "1 kg"}, "0.33 kg"),
     "places by code": ("inputs: w: quantity(kg)\nx: quantity(kg, 2) = by code w / 3", {"w": "1 kg"}, "0.33 kg"),
+    # An argument is in the unit of its input, and exact.
+    "arguments": ("procedure f:\n  inputs: w: quantity(g), v: quantity(kg, 1)\n  u = by code w / 1 g + v / 1 kg\n"
+                  "inputs: w: quantity(kg)\nc = call f(w=w, v=w)\nanswer: c", {"w": "2.5 kg"}, "2502.5"),
     # What stands in the text.
     "degrees": ("inputs: t: quantity(degC)\nx: boolean = t > 38 °C", {"t": "38.5 °C"}, "true"),
     "grams": ("inputs: w: quantity(kg)\nx: boolean = w > 1,500 g", {"w": "2 kg"}, "true"),

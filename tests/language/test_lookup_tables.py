@@ -223,6 +223,11 @@ def test_a_key_that_cannot_be_read_is_refused(kind: str, written: str, says: str
         ),
         (TEXTS, {"a": 1, ("b",): "x"}, "row 2"),
         (TEXTS, {"a": 1, '"a"': 1}, "row 2: the key a has a row already"),
+        (
+            {"n": "number", "k": "text"},
+            [("5", "x", 1), ("0 to 10", "x", 2)],
+            "the key 5 has a row and is in a range, too",
+        ),
         (TEXTS, ((str(number), 1) for number in count()), "more than 100000 rows"),
     ],
 )

@@ -317,6 +317,9 @@ a: money(EUR) = min(usd, 5 USD)
 a: list of money(EUR) = [usd]
 == 1: 'smal' is none of the options
 a: one_of(big, small) = "smal"
+== 2: 'smal' is none of the options
+a: one_of(big, small) = "small"
+b: boolean = a == "smal"
 == 1: step 'a' gives twice 'v' as money(USD, 2, half_up), and it is money(EUR, 2, half_up) there
 a = call twice(v=usd)
 == 1: step 'a' gives scaled 'v' as date, and it is number there

@@ -220,6 +220,7 @@ SUMS_OF_DAYS: list[tuple[str, dict[str, object], str | None]] = [
     ("duration = b - a", {"b": "2027-12-05"}, f"11{MONTHS}5".replace(" ", " + ")),
     ("duration = b - a", {"b": "2028-01-05"}, None),  # over two years
     ("duration = b - a + s", {}, "11 + 28 + 5 + 5"),
+    ("duration = b - a + s", {"a": "2026-03-05"}, "5 + 5 - 5"),
     ("duration = a - b + s", {}, "11 + 28 + 5 - 5"),
     ("duration = s - (b - a)", {}, "11 + 28 + 5 - 5"),
     ("duration = b - a + (b - a)", {}, None),
@@ -244,6 +245,7 @@ SUMS_OF_DAYS: list[tuple[str, dict[str, object], str | None]] = [
     ("date = a + n * 1 days", {}, "20 + 3"),
     ("date = a + n * 1 days", {"n": -4}, "20 - 4"),
     ("duration = s + n * 2 days", {}, "5 + 3 * 2"),
+    ("duration = s + n * 2 days", {"n": 0}, "5 + 0 * 2"),
     ("duration = s - n * 2 days", {"n": -1}, "5 + 2"),
     ("duration = n * s + 1 days", {"n": -2}, "1 - 2 * 5"),
     ("duration = 1 days * n + s", {"n": 1}, "1 + 5"),
@@ -266,6 +268,7 @@ SUMS_OF_DAYS: list[tuple[str, dict[str, object], str | None]] = [
     ("date = a + n * 1 working days", {"n": 0}, None),
     ("date = a + 2 working days + 1 days", {}, None),  # the end depends on which is added first
     ("date = a + 2 working days + 3 working days", {}, None),
+    ("duration = a + 2 working days - b", {}, None),
 ]
 
 

@@ -79,6 +79,7 @@ class Scope:
         parent: the scope around it, whose names it sees; None for the body of a procedure.
         suffix: what is put behind the name of a variable that is set here, for its name in the state of the run.
         path: what is put in front of the id of a step, for its place.
+        tables: the tables of its procedure.
 
     Attributes:
         given: the names that were given here to values that have none, by what they are called after.
@@ -88,13 +89,11 @@ class Scope:
 
     __slots__ = ("_bindings", "given", "loops", "parent", "path", "repeats", "suffix", "tables")
 
-    def __init__(
-        self, parent: Scope | None, *, suffix: str = "", path: str = "", tables: Mapping[str, Table] | None = None
-    ) -> None:
+    def __init__(self, parent: Scope | None, *, tables: Mapping[str, Table], suffix: str = "", path: str = "") -> None:
         self.parent = parent
         self.suffix = suffix
         self.path = path
-        self.tables: Mapping[str, Table] = tables if tables is not None else parent.tables if parent else {}
+        self.tables = tables
         self.given: dict[str, str] = {}
         self.loops = 0
         self.repeats = 0
@@ -143,7 +142,7 @@ def resolve(binding: NameBinding, state: State) -> Value:
         case Gathered(items):
             # The last one first: it is the last to come, so that a list is looked through once and not for each item.
             listed = tuple([resolve(item, state) for item in reversed(items)][::-1])
-            binding.values.append(listed)
+            binding.values.append(listed)  # no mutate: only faster
             return listed
 
 
@@ -189,9 +188,6 @@ class ScopeValues:
     def __getitem__(self, name: str) -> Value:
         binding = self._read[name] = self._scope.get(name)
         return resolve(binding, self._state)
-
-    def __contains__(self, name: object) -> bool:
-        return isinstance(name, str) and self._scope.find(name) is not None
 
     @property
     def support(self) -> Strength:

@@ -85,12 +85,10 @@ class Unfolding:
             if item is None:
                 self.ended = True
                 return
+            self._awaited = () if isinstance(item, Pending) else item
             if isinstance(item, Pending):
-                self._awaited = ()
                 self._steps[self.known] = item
                 self.known += 1
-            else:
-                self._awaited = item
 
     def _forget(self) -> None:
         frontier = self._state.frontier
@@ -278,7 +276,7 @@ class Unfolding:
             loop, letter = divmod(loop, 26)
             letters = f"{chr(ord('a') + letter)}{letters}"
         suffix = f"{scope.suffix}{self._names.separator}{letters}{number}"
-        return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.")
+        return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.", tables=scope.tables)
 
     def _repeat(self, loop: Repeat, scope: Scope, control: Strength, site: str) -> _Walk:
         carried, loops = assigned(loop.body), self._loop(scope)

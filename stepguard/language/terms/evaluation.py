@@ -46,7 +46,6 @@ class NamedValues(Protocol):
     """The values of variables: a mapping, or what looks a name up when it is read."""
 
     def __getitem__(self, name: str, /) -> Value: ...
-    def __contains__(self, name: object, /) -> bool: ...
 
 
 def evaluate_term(tree: Expression, values: NamedValues, tables: Mapping[str, Table] = _NO_TABLES) -> Value:
@@ -218,16 +217,11 @@ class _TermEvaluation:
             raise UndefinedError(f"{shortened(of)} has no field {key!r}: it has {', '.join(value)}")
         return value[key]
 
-    def is_table(self, tree: Expression) -> bool:
-        return (
-            type(tree) is Name
-            and tree.name in self.tables
-            and not (tree.name in self.bound or tree.name in self.values)
-        )
+    def table(self, tree: Expression) -> Table | None:
+        return self.tables.get(tree.name) if type(tree) is Name else None
 
     def item(self, of: Expression, keys: tuple[Expression, ...]) -> Value:
-        if type(of) is Name and self.is_table(of):
-            table = self.tables[of.name]
+        if (table := self.table(of)) is not None:
             return table.look_up(tuple(self.value(each) for each in keys))
         value = self.value(of)
         if not isinstance(value, tuple):
@@ -248,8 +242,8 @@ class _TermEvaluation:
 
     def member(self, member: Expression, of: Expression) -> bool:
         value = self.value(member)
-        if type(of) is Name and self.is_table(of):
-            return self.tables[of.name].has_row((value,))
+        if (table := self.table(of)) is not None:
+            return table.has_row((value,))
         group = self.value(of)
         if isinstance(group, tuple):
             self.charge(len(group))

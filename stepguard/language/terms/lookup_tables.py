@@ -28,11 +28,12 @@ from __future__ import annotations
 import csv
 import json
 import re
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from io import StringIO
+from itertools import takewhile
 from typing import Any, Final
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, UndefinedError, ValueRefused
@@ -123,20 +124,19 @@ class _Branch:
             return self.ranges.setdefault(key, _Branch())
         return self.exact.setdefault(key[0], _Branch())
 
-    def of(self, key: Any) -> list[_Branch]:
-        """The branches that a key fits, itself before all others."""
-        found = [self.exact[key]] if key in self.exact else []
+    def around(self, key: Any) -> Iterator[_Branch]:
+        """The branches of the ranges that a key is in."""
         point = _Bound(key)
-        return [*found, *(self.ranges[each] for each in self.meeting(_Range(point, point)))]
+        return self.meeting(_Range(point, point))
 
-    def meeting(self, key: _Range) -> Iterator[_Range]:
-        near: Iterable[_Range] = self.ranges
-        if self.ordered is not None:
-            # Of those that begin before the key only the last one can reach it: they do not meet each other.
-            first = bisect_right(self.ordered, _start(key), key=_start) - 1
-            last = bisect_right(self.ordered, _end(key), key=_start)
-            near = self.ordered[max(first, 0) : last]
-        return filter(key.meets, near)
+    def meeting(self, key: _Range) -> Iterator[_Branch]:
+        """The branches of the ranges that another one meets."""
+        near: Iterable[_Range] = filter(key.meets, self.ranges)
+        if (ordered := self.ordered) is not None:
+            # They end in the order in which they begin: those that meet the key stand side by side.
+            first = bisect_left(ordered, True, key=lambda each: _begins_before_end(key.low, each.high))
+            near = takewhile(key.meets, map(ordered.__getitem__, range(first, len(ordered))))
+        return map(self.ranges.__getitem__, near)
 
     def look_up(self, keys: Sequence[Any], *, own: bool = False) -> Value | None:
         """The value of some keys, None where no row has them; `own`: no row with ``otherwise`` counts."""
@@ -144,7 +144,8 @@ class _Branch:
             return self.value
         # Last, so that a row with the key itself goes before one with `otherwise`.
         others = [self.otherwise] if self.otherwise is not None and not own else []
-        for branch in (*self.of(keys[0]), *others):
+        itself = [self.exact[keys[0]]] if keys[0] in self.exact else []
+        for branch in (*itself, *self.around(keys[0]), *others):
             # The first key may fit where a later one does not: then the next branch is tried.
             found = branch.look_up(keys[1:], own=own)
             if found is not None:
@@ -191,13 +192,13 @@ class Table:
         self._root = _Branch()
         shown: list[tuple[str, ...]] = []
         for number, row in enumerate(_listed(rows), 1):
-            if number > _MAX_ROWS:
+            if number > _MAX_ROWS:  # no mutate: a limit
                 raise ProcedureError(f"table {name!r} has more than {_MAX_ROWS} rows")
             shown.append(self._add(number, row))
         if not shown:
             raise ProcedureError(f"table {name!r} has no rows")
         self.rows = tuple(shown)
-        _RangeCheck(name, len(shown)).check(self._root, len(self.keys))
+        _RangeCheck(name, len(shown)).check(self._root)
 
     @classmethod
     def from_csv(
@@ -388,15 +389,9 @@ def _comparable_key(value: Value) -> Any:
     return value.value if isinstance(value, Amount) else to_exact(value)
 
 
-def _start(key: _Range) -> tuple[int, Any, bool]:
+def _start(key: _Range) -> tuple[Any, ...]:
     """Where a range begins, for ordering: one that begins nowhere first, and `from 5` before `over 5`."""
-    low = key.low
-    return (0, 0, False) if low.value is None else (1, low.value, not low.inside)
-
-
-def _end(key: _Range) -> tuple[int, Any, bool]:
-    """Where the last range begins that can meet this one."""
-    return (2, 0, False) if key.high.value is None else (1, key.high.value, False)
+    return () if key.low.value is None else (key.low.value, not key.low.inside)
 
 
 class _RangeCheck:
@@ -406,12 +401,10 @@ class _RangeCheck:
         self.name = name
         self.left = _COMPARISONS + 20 * rows  # no mutate: a limit
 
-    def check(self, branch: _Branch, depth: int) -> None:
+    def check(self, branch: _Branch) -> None:
         """Check a branch; ranges that do not meet are put in order, so that a look-up need not go through them."""
-        if depth == 0:
-            return
         for behind in branch.below:
-            self.check(behind, depth - 1)
+            self.check(behind)
         ordered = sorted(branch.ranges, key=_start)
         disjoint = True
         for place, one in enumerate(ordered):
@@ -420,18 +413,17 @@ class _RangeCheck:
                 if not one.meets(other):
                     break
                 disjoint = False
-                if self.common(branch.ranges[one], branch.ranges[other], depth - 1):
+                if self.common(branch.ranges[one], branch.ranges[other]):
                     raise ProcedureError(f"table {self.name!r}: {one.text!r} and {other.text!r} have keys in common")
-        branch.ordered = ordered if disjoint else None
+        branch.ordered = ordered if disjoint else None  # no mutate: without an order it is only slower
         for exact, below in branch.exact.items():
             self.left -= 0 if disjoint else len(branch.ranges) // 8  # no mutate: an estimate
-            # The first one is the exact key itself.
-            for within in branch.of(exact)[1:]:
-                if self.common(below, within, depth - 1):
+            for within in branch.around(exact):
+                if self.common(below, within):
                     shown = show_value(exact)
                     raise ProcedureError(f"table {self.name!r}: the key {shown} has a row and is in a range, too")
 
-    def common(self, one: _Branch, other: _Branch, depth: int) -> bool:
+    def common(self, one: _Branch, other: _Branch) -> bool:
         """Whether some keys fit a row of both branches."""
         self.left -= 1
         if self.left < 0:
@@ -439,22 +431,18 @@ class _RangeCheck:
                 f"table {self.name!r}: too many of its ranges overlap to compare them all: let ranges of one key be "
                 "the same or apart, or make a table of each"
             )
-        if depth == 0:
-            return True
-        plain = not (one.ranges or other.ranges or one.otherwise or other.otherwise)
-        if plain and depth == 1:
-            return not one.exact.keys().isdisjoint(other.exact)
-        for left, right in ((one, other), (other, one)):
-            for exact, below in left.exact.items():
-                if any(self.common(below, each, depth - 1) for each in right.of(exact)):
-                    return True
-            if left.otherwise is not None and any(self.common(left.otherwise, each, depth - 1) for each in right.below):
-                return True
+        # The branch of a whole row has its value.
+        return one.value is not None or any(self.common(mine, theirs) for mine, theirs in self.shared(one, other))
+
+    def shared(self, one: _Branch, other: _Branch) -> Iterator[tuple[_Branch, _Branch]]:
+        """What is below both where the first key is the same."""
+        yield from ((one.exact[key], other.exact[key]) for key in one.exact if key in other.exact)
+        for mine, theirs in ((one, other), (other, one)):
+            for exact, below in mine.exact.items() if theirs.ranges else ():  # no mutate: only faster
+                yield from ((below, each) for each in theirs.around(exact))
+            if mine.otherwise is not None:
+                yield from ((mine.otherwise, each) for each in theirs.below)
         few, many = sorted((one, other), key=lambda each: len(each.ranges))
         pairs = 0 if many.ordered else len(few.ranges) * len(many.ranges)  # no mutate: an estimate
         self.left -= pairs  # no mutate: an estimate
-        return any(
-            self.common(few.ranges[mine], many.ranges[theirs], depth - 1)
-            for mine in few.ranges
-            for theirs in many.meeting(mine)
-        )
+        yield from ((few.ranges[key], each) for key in few.ranges for each in many.meeting(key))

@@ -189,7 +189,7 @@ def inner(operand: Operand) -> tuple[Expression, ...]:
     return ()
 
 
-def is_variable(tree: Expression) -> TypeGuard[Name]:
+def is_variable(tree: Expression | None) -> TypeGuard[Name]:
     """Whether an expression is a variable and nothing else."""
     return isinstance(tree, Name) and not isinstance(tree, Operand)
 
