@@ -455,6 +455,10 @@ def test_a_name_is_given_again_when_what_had_it_is_over() -> None:
     assert (result.status, result.answer) == ("verified", 24)
     assert len(requests) == 16
     assert {name for name in values if name.startswith("the")} == {long[:40], f"{long[:40]}_"}
+    body = f"for each n in at:\n  k = n + {long}[n]\nanswer: count of k\n"
+    text = f"inputs: {long}: list of number, at: list of integer\n{body}"
+    _, _, values = run(text, {long: [5] * 150, "at": [*range(150)]}, segment=8)
+    assert len([name for name in values if name.startswith("the")]) < 150
 
 
 def test_rounds_that_are_over_make_room_for_later_ones() -> None:
