@@ -173,6 +173,7 @@ def paid_without_reply(request: Request, error: Exception | None = None) -> Usag
 
 def _counts(usage: object) -> bool:
     counts = [getattr(usage, name) for name in Usage.__slots__] if isinstance(usage, Usage) else [None]
+    # By the very type: True would count as 1.
     return all(type(count) is int and 0 <= count <= _MOST_COUNTED for count in counts)
 
 

@@ -59,7 +59,7 @@ class FunctionBackend:
     def _guarded(self, request: Request) -> object:
         try:
             return self._function(request.chat())
-        except StepguardError:
+        except StepguardError:  # what it says in our own terms, that it is to be asked more slowly, say, holds
             raise
         except Exception as error:
             raise self._failed(error) from error

@@ -20,6 +20,7 @@ OF_INSTRUCTOR: Final = frozenset(
     | {"token_budget", "validation_context"}
 )
 """What instructor's clients may carry for its own work, which is not used."""
+# What instructor's hooks for errors are told of attempts: there is one.
 _ONLY: Final[Mapping[str, Any]] = {"attempt_number": 1, "max_attempts": 1, "is_last_attempt": True}
 
 
@@ -114,6 +115,7 @@ def is_async_client(client: object) -> bool:
 def model_of(client: object) -> str | None:
     """The model that a client of instructor's was made for: a default of its own, or of the method it has patched."""
     create = field(client, "create_fn")
+    # instructor keeps a default model in the closure of the method that it has patched.
     known = inspect.getclosurevars(create).nonlocals if inspect.isfunction(create) else {}
     candidates = (
         field(client, "kwargs", "model"),

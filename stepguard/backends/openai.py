@@ -32,6 +32,7 @@ __all__ = ["OpenAIBackend"]
 Api = Literal["chat_completions", "responses"]
 MaxTokensParameter = Literal["max_tokens", "max_completion_tokens"]
 
+# What decides how a reply is read, or how long it is waited for, is not to be overridden.
 _NOT_EXTRA: Final = frozenset(
     {"functions", "messages", "model", "n", "response_format", "stream", "timeout", "tool_choice", "tools"}
 )

@@ -73,6 +73,7 @@ def _completion(request: Request, given: object) -> Completion:
     if given is None:
         return Completion(None, refusal="the person who was asked does not know", usage=Usage(calls=1), model="person")
     work = "as a person says" if step.expression is None else substitute(step.expression, request.values)
+    # A record may have fields of these names: of that a mapping is the value itself.
     if isinstance(given, Mapping) and set(given) == {"value", "work"} and step.type.record is None:
         work, given = str(given["work"]), given["value"]
     try:

@@ -73,7 +73,8 @@ class SdkBackend:
         self._connect: Final = connect
         self._account: Final = account
         self._limiter = limiter
-        self._answer_in_reasoning = self._warm = False
+        self._answer_in_reasoning = False
+        self._warm = False  # the first call imports what is heavy, in a thread
         self._rates = RATES
         self._threads: Final = StandingThreads()
         self._lock: Final = threading.Lock()

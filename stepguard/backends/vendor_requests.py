@@ -111,6 +111,7 @@ def taken_by(send: Callable[..., Any], parameters: _Parameters) -> _Parameters:
         return parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
         return parameters
+    # Nothing else is dropped in silence: without its form, say, a reply would be free text.
     may_lack = {*_USUAL, "stream_options"}
     return {name: value for name, value in parameters.items() if name in known or name not in may_lack}
 

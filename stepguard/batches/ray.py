@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from importlib import import_module
+from math import isnan
 from typing import Any, Final
 
 from stepguard.batches.records import flat_record, record_of
@@ -110,6 +111,7 @@ class _RowMapper:
         if self._key not in batch.column_names:
             raise ConfigError(f"the dataset has no column {self._key!r}: {', '.join(batch.column_names)}", option="key")
         records = [flat_record(record_of(row, inputs=self._inputs)) for row in self._run(self._rows(batch))]
+        # Named, not left to Arrow: of a batch in which every cell is empty it would make a column of another type.
         kinds = {**dict.fromkeys(_TEXTS, arrow.string()), **dict.fromkeys(_COUNTS, arrow.int64())}
         columns = {name: [_text(record[name]) for record in records] for name in _TEXTS}
         columns |= {name: [record[name] for record in records] for name in (*_COUNTS, "seconds")}
@@ -122,7 +124,8 @@ class _RowMapper:
 
 
 def _is_empty(cell: object) -> bool:
-    return cell is None or (isinstance(cell, float) and cell != cell)
+    # What pandas has read into a dataset has NaN in its empty cells.
+    return cell is None or (isinstance(cell, float) and isnan(cell))
 
 
 def _text(cell: object) -> str | None:

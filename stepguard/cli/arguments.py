@@ -62,7 +62,6 @@ def add_ledger(group: argparse._ActionsContainer, words: str) -> None:
 
 
 def add_keep(group: argparse._ActionsContainer) -> None:
-    """Add ``--keep`` of a ledger."""
     words = "what it keeps of model calls: claims, which it always does, the texts of replies too, or also the prompts"
     group.add_argument("--keep", choices=["claims", "replies", "prompts"], default="claims", help=words)
 

@@ -31,7 +31,6 @@ _MOST_UNREADABLE: Final = 0.1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard audit``."""
     parser.add_argument("file", metavar="FILE", help="the procedure, as text, YAML or JSON")
     parser.add_argument("transcript", metavar="TRANSCRIPT", help="what the model wrote: a file, or - for stdin")
     add_inputs(parser)

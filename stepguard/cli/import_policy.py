@@ -15,7 +15,6 @@ _LONGEST: Final = 100
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard import-policy``."""
     parser.add_argument("file", metavar="FILE", help="the written policy, as text or Markdown; - for stdin")
     parser.add_argument(
         "--tools",

@@ -13,7 +13,6 @@ _LONGEST: Final = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard import``."""
     parser.add_argument("file", metavar="FILE", help="the text: a numbered list, a checklist, Markdown; - for stdin")
 
 

@@ -44,7 +44,6 @@ def _add_person(parser: argparse.ArgumentParser, what: str) -> None:
 
 
 def add_runs(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard runs``."""
     _add_ledger(parser)
     parser.add_argument("--status", choices=sorted(KEPT_STATUSES), help="list those alone")
     parser.add_argument("--limit", metavar="N", type=int, help="list so many, the newest first")
@@ -53,7 +52,6 @@ def add_runs(parser: argparse.ArgumentParser) -> None:
 
 
 def add_answer(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard answer``."""
     add = parser.add_argument
     _add_ledger(parser)
     add("run", metavar="RUN", help="the run_id")
@@ -63,7 +61,6 @@ def add_answer(parser: argparse.ArgumentParser) -> None:
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard verify``."""
     add = parser.add_argument
     _add_ledger(parser)
     add("--head", metavar="HEAD", help="the head that was printed earlier and kept elsewhere")
@@ -85,7 +82,6 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
 
 
 def add_erase(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard erase``."""
     add = parser.add_argument
     _add_ledger(parser)
     add("runs", metavar="RUN", nargs="*", help="the run_ids")
@@ -134,6 +130,7 @@ def _list(ledger: Ledger, options: argparse.Namespace) -> int:
         return 0
     rows: list[tuple[str, ...]] = [("run", "procedure", "status", "steps", "calls", "tokens", "last written", "at")]
     rows += [_row(run) for run in runs]
+    # The last column may be of any length, and needs no padding.
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]) - 1)]
     for row in rows:
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=False)]

@@ -145,7 +145,6 @@ class _Masked(logging.Formatter):
             self._mask = Mask(known).text
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as a line."""
         line = super().format(record)
         return line if self._mask is None else self._mask(line)
 

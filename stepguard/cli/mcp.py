@@ -71,6 +71,7 @@ def main(options: argparse.Namespace) -> int:
     server = create_server(
         _models(options),
         procedures=None if options.procedures is None else Path(options.procedures),
+        # Where it is not given, that hangs on whether there are procedures to name.
         accept_texts=options.accept_texts or None,
         guard=read_guard(options, seconds=options.max_seconds),
         tell_reasons=options.tell_reasons,

@@ -66,6 +66,7 @@ def main(options: argparse.Namespace) -> int:
     """
     from stepguard.ledger import Ledger
 
+    # argparse leaves the -- in what it takes as the rest.
     command = options.server[1:] if options.server[:1] == ["--"] else options.server
     if bool(command) == (options.url is not None):
         raise ConfigError("name one server: its command behind --, or --url URL", option="server")

@@ -12,7 +12,6 @@ from stepguard.policy.policy import Policy
 
 
 def add_facts(parser: argparse.ArgumentParser) -> None:
-    """Add ``--zone`` and ``--fact``."""
     parser.add_argument("--zone", metavar="NAME", default="UTC", help="the time zone of moments that name none")
     parser.add_argument(
         "--fact", metavar="NAME=VALUE", action="append", default=[], help="a fact without keys that the host knows"

@@ -26,7 +26,6 @@ _LONGEST: Final = 160
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard replay-policy``."""
     add = parser.add_argument
     add("file", metavar="POLICY", help="the policy: YAML or JSON by its suffix, otherwise text")
     add(
@@ -64,6 +63,7 @@ def main(options: argparse.Namespace) -> int:
         "confirmed": lambda role, before: role in options.confirmed,
         "failure": lambda content: bool(options.failure) and content.startswith(options.failure),
     }
+    # By its first line: nothing in the name of a file tells spans from conversations.
     first, lines = _peeked(_lines(options.conversations))
     recorded = enumerate(read_span_conversations(lines), 1) if is_span_line(first) else read_conversations(lines)
     calls = [call for number, each in recorded for call in replay_conversation(policy, each, number=number, **how)]

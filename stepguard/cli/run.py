@@ -52,7 +52,6 @@ def exit_code(result: Result, at_least: Strength) -> int:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard run``."""
     parser.add_argument(
         "file", metavar="FILE", help="the procedure: YAML or JSON by its suffix, otherwise text; - for stdin"
     )

@@ -24,6 +24,7 @@ from stepguard.cli.arguments import (
 from stepguard.cli.listening import bounded_server, listening, log_to_stderr, serve_on, signals_end_it, url_of
 from stepguard.errors import ConfigError, MissingExtraError
 
+# From the environment: everybody on a machine sees what stands in a command line.
 _KEY: Final = "STEPGUARD_SERVE_KEY"
 _UPSTREAM_KEY: Final = "STEPGUARD_UPSTREAM_KEY"
 _ANSWER_KEY: Final = "STEPGUARD_ANSWER_KEY"
@@ -32,7 +33,6 @@ _LAST_SECONDS: Final = 5.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of the command."""
     add = parser.add_argument
     add(
         "--upstream",

@@ -35,7 +35,6 @@ _STYLES: Final = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard show``."""
     add = parser.add_argument
     add("file", metavar="FILE", help="the procedure, as text, YAML or JSON, - for stdin; with --ledger the run_id")
     add("--ledger", metavar="LEDGER", help="draw a run of this ledger, such as runs.db")

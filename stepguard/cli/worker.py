@@ -27,11 +27,8 @@ if TYPE_CHECKING:
 
     from stepguard.procedure.procedure import Procedure
 
-__all__ = ["add_arguments", "add_cancel", "add_enqueue", "main"]
-
 
 def add_enqueue(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``stepguard enqueue``."""
     add = parser.add_argument
     _add_ledger(parser)
     add("file", metavar="FILE", help="the procedure")
@@ -42,7 +39,6 @@ def add_enqueue(parser: argparse.ArgumentParser) -> None:
 
 
 def add_cancel(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``stepguard cancel``."""
     _add_ledger(parser)
     parser.add_argument("run", metavar="RUN", help="the run_id")
 
@@ -52,7 +48,6 @@ def _add_ledger(parser: argparse.ArgumentParser) -> None:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``stepguard worker``."""
     _add_ledger(parser)
     parser.add_argument(
         "--procedures", metavar="DIR", help="a folder with procedures that the ledger does not hold whole"
@@ -102,6 +97,7 @@ def _work(options: argparse.Namespace) -> int:
     rate = _rate(options.rate)
     procedures = _procedures(options.procedures)
     log_to_stderr(options.log_level.upper())
+    # `choose_backend` reads it, and a worker has no such option.
     options.seed = None
     backend, name = choose_backend(options)
     worker = Worker(

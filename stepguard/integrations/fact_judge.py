@@ -91,19 +91,17 @@ class FactJudge:
         if (inputs := self._inputs(question)) is None:
             return self._judged.get(_about(question))
         try:
-            result = self._guard.run(self._procedures[question.fact], inputs)
+            return self._of(question, self._guard.run(self._procedures[question.fact], inputs))
         except InputError as error:  # the keys cannot be read as a document
             return self._of(question, error)
-        return self._of(question, result)
 
     async def ajudge(self, question: FactQuestion) -> JudgedFact | None:
         if (inputs := self._inputs(question)) is None:
             return self._judged.get(_about(question))
         try:
-            result = await self._guard.arun(self._procedures[question.fact], inputs)
+            return self._of(question, await self._guard.arun(self._procedures[question.fact], inputs))
         except InputError as error:
             return self._of(question, error)
-        return self._of(question, result)
 
     def _inputs(self, question: FactQuestion) -> Mapping[str, object] | None:
         about = _about(question)  # nothing is paid for the same again

@@ -243,6 +243,7 @@ class ToolGate(AskingGate):
             for name, default in {**taken, KEY: needed}.items()
         ]
         more = [inspect.Parameter(f"{KEY}s", inspect.Parameter.VAR_KEYWORD)] if declared.more else []
+        # What a step may pass is read from the signature: what the policy declares, and the key.
         made.__signature__ = inspect.Signature([*parameters, *more])  # type: ignore[attr-defined]
         return Tool(made, retries=tool.retries)
 

@@ -28,8 +28,6 @@ from stepguard.ledger.summaries import RunSummary, read_standings, read_summarie
 from stepguard.policy.policy import Policy
 from stepguard.procedure.procedure import Procedure
 
-__all__ = ["Keep", "Ledger"]
-
 Keep = Literal["claims", "replies", "prompts"]
 """What is kept of a model call; each holds what stands before it as well."""
 _PAGE: Final = 500

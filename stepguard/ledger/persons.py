@@ -22,8 +22,6 @@ from stepguard.errors import ConfigError, RunConflict
 from stepguard.language.unseen import without_unseen
 from stepguard.ledger.ledger import Ledger
 
-__all__ = ["PersonNames", "PersonTraces", "erase_person", "find_person"]
-
 _PAGE: Final = 1_000
 # Fewer letters stand by chance in every run.
 # Two letters stand by chance in every run.

@@ -16,8 +16,6 @@ from stepguard.core.usage import Usage
 from stepguard.errors import BackendTimeout, ConfigError
 from stepguard.ledger.ledger import Ledger
 
-__all__ = ["RatedBackend", "check_rate"]
-
 _LOOK_SECONDS: Final = 1.0
 """The longest wait before looking again: others may have given up their turns."""
 

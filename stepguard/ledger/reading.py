@@ -18,8 +18,6 @@ from stepguard.ledger.summaries import RunSummary
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import COMPLETED, Problem, Result, Status
 
-__all__ = ["RunReading", "read_run"]
-
 
 @dataclass(frozen=True, slots=True)
 class RunReading:

@@ -29,7 +29,6 @@ _SHORT: Final = 200
 
 
 def as_json(data: object) -> str:
-    """Data as compact JSON."""
     return _ENCODER.encode(data)
 
 

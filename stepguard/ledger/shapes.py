@@ -50,6 +50,7 @@ _OFFERED: Final = {
     "open": [int],
     "result": object,
 }
+# As far as readers rely on it: what stands there besides does no harm.
 _SHAPES: Final[dict[str, dict[str, Any]]] = {
     "begin": {
         **dict.fromkeys(("run", "procedure"), str),

@@ -11,8 +11,6 @@ from stepguard.errors import LedgerError
 from stepguard.ledger.store import LedgerStore
 from stepguard.results import Status
 
-__all__ = ["KEPT_STATUSES", "KeptStatus", "RunSummary", "read_standings", "read_summaries"]
-
 KeptStatus = Status | Literal["queued", "running", "interrupted", "answered", "open", "erased"]
 """That of the result; ``queued`` where another process is to drive it, ``running`` while one does, ``interrupted``
 where one was killed, ``answered`` where it waited and can go on, ``open`` for the conversation of a gate that nobody

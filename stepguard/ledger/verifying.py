@@ -28,8 +28,6 @@ from stepguard.policy.rejudging import rejudge
 from stepguard.procedure.procedure import Procedure
 from stepguard.results import COMPLETED, Result
 
-__all__ = ["LedgerFault", "Verification", "verify_ledger"]
-
 _PAGE: Final = 2_000
 # SQLite keeps whatever type it is given: a file that was altered may hold any.
 _COLUMNS: Final = (int, int, str, str | None, bytes, bytes, str, bytes | None, str)

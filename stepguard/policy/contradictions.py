@@ -41,7 +41,6 @@ class RuleConditions:
         self._comparing: dict[str, list[Truth]] = {}
 
     def add(self, condition: Truth) -> None:
-        """Add a condition that holds."""
         for term in _terms_of(condition):
             self._comparing.setdefault(term, []).append(condition)
 

@@ -42,6 +42,7 @@ class Reason:
     rule: str
     words: str
     first: str = ""
+    # Whatever was found, two refusals in the same words are one: the agent is told once.
     detail: str = field(default="", compare=False)
     line: int | None = None
 

@@ -33,6 +33,7 @@ class FactTable(Table):
         self.name, self.keys, self.value, self.rows = name, tuple(keys.items()), value, ()
         self.known = {}
 
+    # A policy is shared between conversations, and what is known is one's own.
     def over(self, known: Mapping[tuple[Value, ...], Value]) -> FactTable:
         """A copy of the fact with the values known in one conversation."""
         made = FactTable(self.name, dict(self.keys), self.value)

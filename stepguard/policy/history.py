@@ -56,6 +56,7 @@ class LetThrough:
     """Its arguments as they are counted, worked out once."""
 
     def __post_init__(self) -> None:
+        # Every later call is held against these: folded each time, a long conversation would take quadratic time.
         if self.values is not None:
             self.plain = {name: folded(value) for name, value in self.values.items()}
 

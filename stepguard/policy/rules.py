@@ -32,6 +32,7 @@ def short_text(given: ExpressionLike) -> str:
 
 
 def _read_field(node: object, name: str) -> None:
+    # Past the freezing of the class: this happens once, while the node is made.
     value = getattr(node, name)
     if isinstance(value, str):
         object.__setattr__(node, name, parse_term(value))
@@ -140,6 +141,7 @@ class WordedDemand:
 
     exemption: Exemption | None = None
     words: str | None = None
+    # Neither compared nor shown: the digest of a policy is made of what is shown, and a line that moves makes no other.
     line: int | None = field(default=None, compare=False, repr=False)
 
 

@@ -198,6 +198,7 @@ def _checked(text: str, line: int) -> Any:
 
 def _placed(demand: Any, line: int) -> Demand:
     """A demand at the line of the document."""
+    # The grammar has counted within the one text, and the class is frozen.
     object.__setattr__(demand, "line", line)
     return demand  # type: ignore[no-any-return]
 

@@ -89,4 +89,5 @@ class Limits:
 
     def share(self, number: int) -> int:
         """The share of a limit that a single client may use."""
+        # Rounded up: a share of nothing would shut everybody out.
         return math.ceil(number * self.client_share)

@@ -79,6 +79,7 @@ def as_observers(observer: object) -> tuple[Observer, ...]:
         return ()
     observers = observer if isinstance(observer, Sequence) and not isinstance(observer, str) else (observer,)
     for entry in observers:
+        # A class can be called: it would be made anew with every event, and see nothing.
         if isinstance(entry, type):
             raise ConfigError(f"{entry.__name__} is a class: pass an instance of it as observer", option="observer")
         if not isinstance(entry, Hooks) and not callable(entry):

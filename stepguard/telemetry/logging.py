@@ -232,7 +232,6 @@ class _KeyValues:
         return _KeyValues(self._logger, **{**self._bound, **facts})
 
     def info(self, event: str, **facts: object) -> None:
-        """Write an event."""
         self._write(logging.INFO, event, facts)
 
     def warning(self, event: str, **facts: object) -> None:

@@ -95,6 +95,7 @@ class Plants:
                 else:
                     continue
                 failure = self._plants[due[-1]].failure
+                # Nothing of such a reply is read, so that nothing surplus in it would be seen.
                 if isinstance(failure, BackendError) or failure in _WHOLE_REPLY:
                     due = due[-1:]
                 if failure not in SURPLUS:

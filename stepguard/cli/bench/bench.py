@@ -28,7 +28,6 @@ _WIDE = 132
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the arguments of ``stepguard bench``."""
     add = parser.add_argument
     from stepguard.cli.arguments import add_limits
 

@@ -73,6 +73,7 @@ def _json_file(path: Path) -> dict[str, Any] | None:
         return _object(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    # Something is there that says nothing of a simulated run: it is left alone.
     except (OSError, UnicodeDecodeError):
         return {}
 

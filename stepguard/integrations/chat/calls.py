@@ -90,6 +90,7 @@ class CallRules:
         """
         job = find_job(messages, procedures=self.procedures, named=named, inputs=inputs, trust=self.trust)
         if job is None:
+            # First: where only guarded calls are wanted this refuses it, and nothing is passed on.
             reason = why_passed(messages, guarded_only=self.guarded_only)
             log_event("chat_passed", reason=reason)
             self._tell(ClientCall(guarded=False, model=model, reason=reason))

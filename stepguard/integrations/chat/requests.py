@@ -176,6 +176,7 @@ def named_procedure(named: object, procedures: Mapping[str, Procedure] | None = 
     known = procedures or {}
     if named in known:
         return known[named]
+    # No name of a procedure holds these; what else is unknown is a name that was misspelt.
     if "\n" in named or "=" in named:
         return Procedure.parse(named)
     near = get_close_matches(named, known, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import count
 from typing import Any, Final
 
 _PIECE: Final = 400  # nothing is gained by smaller ones: the answer is complete
@@ -54,7 +55,7 @@ def response_body(completion: Mapping[str, Any], *, id: str) -> dict[str, Any]:
 
 def response_events(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The events of a stream that ends with a response of `response_body`."""
-    numbers = iter(range(10**9))
+    numbers = count()
     (message,) = body["output"]
     (part,) = message["content"]
     at = {"output_index": 0}

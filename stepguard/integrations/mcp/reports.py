@@ -181,6 +181,7 @@ def report_run(result: Result, *, model: str, at_least: Strength) -> tuple[RunRe
         if STRENGTHS.index(record.support) >= STRENGTHS.index(at_least)
     }
     error = None if view.error is None else view.error.type
+    # The view holds the answer whatever stands behind it: it is told only where it is handed on.
     report = RunReport(
         **dict(view.model_copy(update={} if answered else {"answer": None})) | {"error": error, "values": values},
         answered=answered,

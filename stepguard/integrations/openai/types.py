@@ -120,6 +120,7 @@ class AsyncGuardedStream(_Chunks, _AsyncStream[ChatCompletionChunk]):
     """A guarded answer as an asynchronous stream of chunks."""
 
 
+# Once: making a reader of so many kinds of events takes pydantic a while.
 @cache
 def _event_reader() -> TypeAdapter[Any]:
     return TypeAdapter(ResponseStreamEvent)
