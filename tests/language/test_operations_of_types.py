@@ -262,6 +262,11 @@ CLASHES = (
         ("ns and flag", "a truth value is needed, and 'ns' is list of number: say `any of` or `all of` it"),
         ("words", "'words' is no input, no table, and set by no step before (did you mean 'word'?)"),
         ("sqrt(day)", "sqrt takes numbers, and 'day' is date"),
+        *(
+            (text, f"{text!r}: a unit of too many factors, or of too high a power")
+            for text in ("kg^10", "(kg^3)^4", "kg^5 * kg^5", "1 / kg^5 / kg^5", "g * m^(-9) / m")
+        ),
+        ("kg^2.5", "the power of 'kg', which is quantity(kg), is a whole number such as 2"),
         ("day in n", "'day' is date and 'n' is number: `in` takes a list, a table, or two texts"),
         *((f"{one} {sign} {other}", f"'{one} {sign} {other}' {does}") for one, sign, other, does in CLASHES),
         *((text.format(*pair), _OFFSET) for text in WITH_KELVINS for pair in (("warm", "5 K"), ("5 K", "warm"))),

@@ -185,7 +185,7 @@ def test_a_variable_without_a_currency_is_in_that_of_its_amounts(expression: str
         assert Procedure.parse(start + fitting).answer_type.numeric
 
 
-@all_rows("expression", ["u * rate", "u / e", "u / u * e", "n * 2", "count of us", "u * e / u"])
+@all_rows("expression", ["u * rate", "u / e", "u / u * e", "n * 2", "count of us", "u * e / u", "e * 1 USD"])
 def test_a_rate_or_a_quotient_takes_the_currency_away(expression: str) -> None:
     """What a number multiplies that may be a rate of exchange is in any currency."""
     assert Procedure.parse(f"{DECLARED}x = {expression}\ny = x + e").answer == "y"

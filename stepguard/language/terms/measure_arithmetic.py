@@ -186,7 +186,7 @@ def multiplied_units(unit: Unit, other: Unit) -> Unit:
         powers[name] = powers.get(name, 0) + exponent
     found = tuple(sorted((name, exponent) for name, exponent in powers.items() if exponent))
     if len(found) > _MAX_FACTORS or any(abs(exponent) > _MAX_EXPONENT for _, exponent in found):
-        raise TooLargeError("a unit of too many factors")
+        raise TooLargeError("a unit of too many factors, or of too high a power")
     return found
 
 

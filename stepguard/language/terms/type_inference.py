@@ -81,6 +81,8 @@ def type_of(
         return _TermTypes(types, tables, scaled=scaled).checked(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
+    except TooLargeError as error:
+        raise ProcedureError(f"{shortened(tree)!r}: {error}") from None
 
 
 def check_divisors(tree: Expression) -> None:
@@ -252,16 +254,13 @@ class _TermTypes:
             return None
         self.check_offset(left, one)
         self.check_offset(right, other)
-        try:
-            if operator == "*":
-                return quantity_in(multiplied_units(mine, theirs))
-            if convertible(theirs, mine):
-                if operator != "/" and not (mine and theirs):
-                    return None
-                return quantity_in(mine) if operator == "%" else NUMBER
-            return quantity_in(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
-        except TooLargeError as error:
-            raise ProcedureError(f"{shortened(one)!r} and {shortened(other)!r}: {error}") from None
+        if operator == "*":
+            return quantity_in(multiplied_units(mine, theirs))
+        if convertible(theirs, mine):
+            if operator != "/" and not (mine and theirs):
+                return None
+            return quantity_in(mine) if operator == "%" else NUMBER
+        return quantity_in(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
 
     def check_offset(self, kind: ValueType, tree: Expression) -> None:
         if kind.unit is not None and has_offset(kind.unit):
@@ -286,7 +285,7 @@ class _TermTypes:
             raise ProcedureError(f"{shortened(base)!r} is {kind}, which has no powers")
         self.check_offset(kind, base)
         # A literal only: the unit of the result has to be known before there are values.
-        if type(exponent) is not Number or type(exponent.value) is not int or abs(exponent.value) > 9:
+        if type(exponent) is not Number or type(exponent.value) is not int:
             raise ProcedureError(f"the power of {shortened(base)!r}, which is {kind}, is a whole number such as 2")
         return quantity_in(unit_power(kind.unit, exponent.value))
 
