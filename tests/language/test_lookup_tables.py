@@ -271,12 +271,14 @@ def test_a_row_has_as_many_keys_as_the_table() -> None:
             table.look_up(wrong)
     with pytest.raises(UndefinedError, match="the table fee has no row for k b, n 1"):
         table.look_up(("b", 1))
+    assert Table("fee", dict.fromkeys("abcdefgh", "text"), "integer", [(*"abcdefgh", 1)]).look_up("abcdefgh") == 1
 
 
 def test_tables_are_the_same_where_all_of_them_is() -> None:
     """Name, keys, types and rows; nothing else is a table."""
     one = Table("fee", TEXTS, "integer", {"a": 1})
     assert one == Table("fee", TEXTS, "integer", [("a", 1)])
+    assert Table("fee", TEXTS, "integer", {'"A or é"': 1}).rows == (('"A or é"', "1"),)
     for other in (
         Table("fees", TEXTS, "integer", {"a": 1}),
         Table("fee", {"key": "text"}, "integer", {"a": 1}),
