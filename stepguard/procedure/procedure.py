@@ -68,7 +68,7 @@ class Procedure:
         straight: whether it is a mere list of steps whose expressions are arithmetic, so that every run performs each
             of them once. What needs to know all steps beforehand needs a straight procedure.
         answer_type: the type of the answer.
-        answer_in: the currency that the answer is in, or its items, also where its type names none (``net * 2``).
+        answered: the type of the answer with the currencies that it is in, also where its own names none (``net * 2``).
         shown: the types of what a person is shown, with their currencies: by the site of the step, and by name.
 
     Raises:
@@ -89,7 +89,7 @@ class Procedure:
     operations: Mapping[str, Operation]
     output: ValueType | None
     answer_type: ValueType
-    answer_in: str | None
+    answered: ValueType
     shown: Mapping[str, Mapping[str, ValueType]]
 
     def __init__(
@@ -133,7 +133,7 @@ class Procedure:
             answered = check_flow(statements, declared, self.answer_term, self.tables)
             assert answered is not None
             put(self, "answer_type", answered[0])
-            put(self, "answer_in", answered[1])
+            put(self, "answered", answered[1])
             put(self, "shown", answered[2])
         self._check_operations(self.operations)
 
@@ -153,7 +153,7 @@ class Procedure:
         if self.answer not in known:
             raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
         object.__setattr__(self, "answer_type", known[self.answer].type)
-        object.__setattr__(self, "answer_in", sources[self.answer].type.currency)
+        object.__setattr__(self, "answered", sources[self.answer].type)
 
     def _set(
         self,
@@ -191,7 +191,7 @@ class Procedure:
         put(self, "output", None)
         put(self, "operations", MappingProxyType({}))
         put(self, "answer_type", kind)
-        put(self, "answer_in", kind.currency)
+        put(self, "answered", kind)
         put(self, "shown", {})
 
     @property

@@ -11,6 +11,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from types import MappingProxyType
 from typing import Final
 
 from stepguard.core.verdicts import shorten
@@ -20,9 +21,9 @@ from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.terms.operands import texts_in, variables_in
 from stepguard.language.terms.percentages import check_value
 from stepguard.language.terms.type_inference import type_of
-from stepguard.language.terms.type_relations import fits, joined
+from stepguard.language.terms.type_relations import fits, in_currencies, joined
 from stepguard.language.unit_names import factors_of
-from stepguard.language.value_types import ValueType
+from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
@@ -32,6 +33,11 @@ _BRACED: Final = re.compile(r"\{\s*([A-Za-z_]\w*)[^{}]*\}")
 
 _TABLE: Final = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:\[[^{}]*\]\s*)?\}")
 """A table in braces, or a row of it."""
+
+Shown = Mapping[str, Mapping[str, ValueType]]
+"""The types of what a person is shown, with their currencies: by the site of the step, and by name."""
+Found = tuple[ValueType, ValueType, Shown]
+Calls = dict[tuple[int, tuple[tuple[str, ValueType], ...]], Found]
 
 
 @dataclass
@@ -88,21 +94,26 @@ def check_flow(
     answer: Expression | None,
     tables: Mapping[str, Table],
     lines: Mapping[int, int] | None = None,
-) -> tuple[ValueType, str | None, Mapping[str, Mapping[str, ValueType]]] | None:
+    *,
+    money: Mapping[str, ValueType] = MappingProxyType({}),
+    calls: Calls | None = None,
+) -> Found | None:
     """Check a body with everything in it.
 
     Args:
         lines: the line of each statement under its `id()`, where it stands in a text.
+        money: the types of inputs that are given in a currency which their own type does not name.
+        calls: what was found before for calls with such inputs.
 
     Returns:
-        the type of the answer, the currency that it is in, and the types of what a person is shown, by site and name;
-        None where there is no answer.
+        the type of the answer, the same with the currencies that it is in, and the types of what a person is shown, by
+        site and name; None where there is no answer.
 
     Raises:
         ProcedureError: something cannot be right.
     """
-    state = _State(ChainMap({each.name: each.type for each in inputs}))
-    checker = _Checker(tables, lines or {}, frozenset(assigned(body)))
+    state = _State(ChainMap({each.name: each.type for each in inputs}), ChainMap({**money}))
+    checker = _Checker(tables, lines or {}, frozenset(assigned(body)), {} if calls is None else calls)
     for name in tables:
         if name in state.types:
             raise ProcedureError(f"{name!r} is an input and a table: call one of them otherwise")
@@ -110,16 +121,17 @@ def check_flow(
     if answer is None:
         return None
     found = checker.value(answer, state, "the answer", None)
-    while found.items is not None:
-        found = found.items
-    return type_of(answer, state.types, tables), found.currency, checker.shown
+    return type_of(answer, state.types, tables), found, checker.shown
 
 
 class _Checker:
-    def __init__(self, tables: Mapping[str, Table], lines: Mapping[int, int], names: frozenset[str]) -> None:
+    def __init__(
+        self, tables: Mapping[str, Table], lines: Mapping[int, int], names: frozenset[str], calls: Calls
+    ) -> None:
         self.tables = tables
         self.lines = lines
         self.names = names
+        self.calls = calls
         self.shown: dict[str, Mapping[str, ValueType]] = {}
 
     def error(self, message: str, statement: Statement | None) -> ProcedureError:
@@ -146,9 +158,9 @@ class _Checker:
                     self.call(statement, state, site)
 
     def value(
-        self, tree: Expression, state: _State, what: str, statement: Statement | None, *, scaled: bool = True
+        self, tree: Expression, state: _State, what: str, statement: Statement | None, into: ValueType = NUMBER
     ) -> ValueType:
-        """The type of an expression whose variables all have values; `scaled` as for `type_of`."""
+        """The type of an expression whose variables all have values; `into` as for `type_of`."""
         self.reads(variables_in(tree), state, what, statement)
         for text in texts_in(tree):
             braced = _BRACED.search(text)
@@ -159,7 +171,7 @@ class _Checker:
                     statement,
                 )
         try:
-            return type_of(tree, state.known, self.tables, scaled=scaled)
+            return type_of(tree, state.known, self.tables, into=into)
         except ProcedureError as error:
             if error.line is not None:
                 raise
@@ -217,8 +229,7 @@ class _Checker:
                 )
         state.types[name] = kind
         state.fresh[name] = None
-        carried = None if found is None else _in_currency(kind, found)
-        if carried is not None:
+        if found is not None and (carried := in_currencies(kind, found)) != kind:
             state.money[name] = carried
 
     def step(self, step: Step, state: _State, site: str) -> None:
@@ -247,7 +258,7 @@ class _Checker:
             except ProcedureError as error:
                 raise self.error(error.message, step) from error
         else:
-            found = self.value(step.expression, state, what, step, scaled=_leaves_currency_open(step.type))
+            found = self.value(step.expression, state, what, step, step.type)
             if not fits(found, step.type):
                 divided = ", or divide it by `1 days`" if found.kind == "duration" and step.type.numeric else ""
                 declared = f"declare `{step.id}: {found}`{divided}"
@@ -350,9 +361,9 @@ class _Checker:
         what = f"step {statement.id!r}"
         called = statement.procedure
         declared = {each.name: each.type for each in called.inputs}
+        money: dict[str, ValueType] = {}
         for name, argument in statement.arguments:
-            scaled = _leaves_currency_open(declared[name])
-            kind = self.value(argument, state, what, statement, scaled=scaled)
+            kind = self.value(argument, state, what, statement, declared[name])
             try:
                 check_value(argument, declared[name])
             except ProcedureError as error:
@@ -361,28 +372,19 @@ class _Checker:
                 raise self.error(
                     f"{what} gives {called.name} {name!r} as {kind}, and it is {declared[name]} there", statement
                 )
-        self.shown.update({f"{site}.{inner}": kinds for inner, kinds in called.shown.items()})
-        money = None if called.answer_in is None else _with_currency(called.answer_type, called.answer_in)
-        self.set(statement.id, called.answer_type, state, statement, money)
-
-
-def _leaves_currency_open(declared: ValueType) -> bool:
-    """Whether a type says nothing of currencies: an amount that is scaled for it is not converted by that."""
-    if declared.items is not None:
-        return _leaves_currency_open(declared.items)
-    return declared.numeric and declared.currency is None
-
-
-def _with_currency(kind: ValueType, currency: str) -> ValueType:
-    """A type of numbers, or of lists of them, as one of amounts of money."""
-    if kind.items is not None:
-        return ValueType(kind="list", items=_with_currency(kind.items, currency))
-    return ValueType(kind="money", currency=currency)
-
-
-def _in_currency(declared: ValueType, given: ValueType) -> ValueType | None:
-    """What a variable is that its type calls a number, and its expression an amount of money; None where nothing is."""
-    if declared.items is not None and given.items is not None:
-        items = _in_currency(declared.items, given.items)
-        return None if items is None else ValueType(kind="list", items=items)
-    return given if declared.currency is None and given.currency is not None else None
+            if (carried := in_currencies(declared[name], kind)) != declared[name]:
+                money[name] = carried
+        answered, shown = called.answered, called.shown
+        if money:  # what is a number there by its type is an amount in this call
+            key = id(called), tuple(money.items())
+            if key not in self.calls:  # or calls in calls would be checked twice, four times, ...
+                given = called.body, called.inputs, called.answer_term, called.tables
+                try:
+                    found = check_flow(*given, money=money, calls=self.calls)
+                except ProcedureError as error:
+                    raise self.error(f"{what}: in {called.name}, {error.message}", statement) from None
+                assert found is not None
+                self.calls[key] = found
+            _, answered, shown = self.calls[key]
+        self.shown.update({f"{site}.{inner}": kinds for inner, kinds in shown.items()})
+        self.set(statement.id, called.answer_type, state, statement, answered)

@@ -514,10 +514,12 @@ def test_an_argument_of_a_tool_is_shown_as_what_it_is() -> None:
 record Line:
   what: text
   price: money(EUR)
+record Bare:
+  price: number
 inputs: items: list of money(EUR), who: text, lines: list of Line, rates: list of percent, dollars: list of money(USD)
 procedure doubled:
-  inputs: amount: money(USD)
-  sent: text = tool pay(amount=amount * 2, all=[amount])
+  inputs: amount, bare: Bare
+  sent: text = tool pay(amount=amount * 2, all=[amount], bare=bare)
 for each item in items:
   kept = item * 2
   r: text = tool pay(amount=item, total=kept, third=item / 3, who=who, first=items[0], note="é", all=items)
@@ -529,7 +531,7 @@ if count of items > 1:
 else:
   for each x in dollars:
     t: text = tool pay(amount=x)
-last = call doubled(amount=dollars[0])
+last = call doubled(amount=dollars[0], bare={price: dollars[0] * 3})
 answer: count of r
 """
     questions: list[tuple[str | None, str]] = []
@@ -553,7 +555,7 @@ answer: count of r
             (first, "approve_r_0"),
             (line, "approve_s_b0"),
             ("amount=3.00 USD", "approve_t_c0"),
-            ("amount=6.00 USD, all=[3.00 USD]", "approve_sent_last"),
+            ('amount=6.00 USD, all=[3.00 USD], bare={"price": 9.00 USD}', "approve_sent_last"),
         )
     ]
     assert [place for place in places(result) if place[0].startswith("items")] == [

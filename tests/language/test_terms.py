@@ -274,9 +274,9 @@ def test_what_only_scales_an_amount_leaves_its_currency(kind: str | None, text: 
     types = {**KINDS, "i": parse("integer"), "p": parse("percent")}
     if kind == "refused":
         with pytest.raises(ProcedureError):
-            type_of(tree, types, scaled=True)
+            type_of(tree, types, into=parse("number"))
     else:
-        assert type_of(tree, types, scaled=True).currency == kind
+        assert type_of(tree, types, into=parse("number")).currency == kind
 
 
 PRINTED = """

@@ -202,7 +202,7 @@ def test_loops_branches_and_calls_keep_currencies() -> None:
         with pytest.raises(ProcedureError, match=r"USD.*EUR|EUR.*USD"):
             Procedure.parse(DECLARED + mixed)
     twice = Procedure.parse("inputs:\n    v: money(USD)\nw = v * 2")
-    assert twice.answer_in == "USD"
+    assert twice.answered.currency == "USD"
     with pytest.raises(ProcedureError, match=r"USD.*EUR"):
         Procedure([ProcedureCall("x", twice, {"v": "u"}), Step("y", "x + e")], inputs=EUR_AND_USD)
 

@@ -279,6 +279,26 @@ b = a + usd
 == 2: two currencies: 'sum of a' is in EUR
 a = call all_twice(vs=[eur])
 b = (sum of a) + usd
+== 2: 'b' mixes currencies
+a = call scaled(v=eur)
+b = a + usd
+== 4: two currencies: 'r.n' is in EUR, 'usd' in USD
+record Bare:
+  n: number
+r: Bare = {n: eur * 2}
+b = r.n + usd
+== 6: two currencies: 'a.s[0]' is in EUR, 'usd' in USD
+procedure both:
+  inputs: v
+  s: list of number = [v * 2]
+  answer: {s, v}
+a = call both(v=eur)
+b = a.s[0] + usd
+== 4: step 'a': in both, step 'w' mixes currencies: 'v' is in EUR, and 'u' is in USD
+procedure both:
+  inputs: v, u
+  w = v + u
+a = call both(v=eur, u=usd)
 == 1: the condition of `if` is a truth value, and 'x' is number: compare it
 if x:
   a = 1
@@ -491,3 +511,13 @@ def test_a_procedure_that_is_no_text_has_no_lines() -> None:
     assert refused.value.line is None
     with pytest.raises(ProcedureError, match="`for each` goes through a list, and 'x' is number"):
         Procedure([ForEach("y", "x", [Step("a", "1")])], inputs=["x"])
+
+
+def test_calls_in_calls_are_checked_once_for_each_currency() -> None:
+    """Forty procedures that call each other twice are no trillion of checks, and the amount is in euros at the end."""
+    inner = "procedure p0:\n  inputs: v\n  w = v * 2\n"
+    for number in range(1, 40):
+        twice = "".join(f"  {each} = call p{number - 1}(v=v)\n" for each in "ab")
+        inner += f"procedure p{number}:\n  inputs: v\n{twice}  w = a + b\n"
+    with pytest.raises(ProcedureError, match="'y' mixes currencies: 'x' is in EUR"):
+        Procedure.parse(f"inputs: e: money(EUR), u: money(USD)\n{inner}x = call p39(v=e)\ny = x + u")

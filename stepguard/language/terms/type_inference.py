@@ -67,18 +67,23 @@ _NO_TABLES: Final[Mapping[str, Table]] = {}
 
 
 def type_of(
-    tree: Expression, types: Mapping[str, ValueType], tables: Mapping[str, Table] = _NO_TABLES, *, scaled: bool = False
+    tree: Expression,
+    types: Mapping[str, ValueType],
+    tables: Mapping[str, Table] = _NO_TABLES,
+    *,
+    into: ValueType | None = None,
 ) -> ValueType:
     """Infer the type of an expression: arithmetic gives a number, and money only where it is added to money.
 
     Args:
-        scaled: whether an amount that a product only makes larger or smaller is money still (`scaled_operand`).
+        into: the type that is declared for its value. Where that names no currency, an amount that a product only makes
+            larger or smaller (`scaled_operand`) is not converted by it, and is money still.
 
     Raises:
         ProcedureError: it can have no value, whatever its variables are.
     """
     try:
-        return _TermTypes(types, tables, scaled=scaled).checked(tree)
+        return _TermTypes(types, tables, into=into).checked(tree)
     except RecursionError:
         raise ProcedureError("the expression is nested too deeply") from None
     except TooLargeError as error:
@@ -101,10 +106,13 @@ def _takes_off_currency(operator: str, operand: Expression, kind: ValueType) -> 
 
 
 class _TermTypes:
-    def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table], *, scaled: bool) -> None:
+    def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table], *, into: ValueType | None) -> None:
         self.types = types
         self.tables = tables
-        self.scaled = scaled
+        while into is not None and into.items is not None:
+            into = into.items
+        self.into = into
+        self.scaled = into is not None and into.numeric and into.currency is None
 
     def checked(self, tree: Expression) -> ValueType:
         """The type of a whole expression, after its products of money are checked as well."""
@@ -356,7 +364,12 @@ class _TermTypes:
                     raise ProcedureError("an empty list has no type: leave it out, or give it as an input with a type")
                 return ValueType(kind="list", items=self.joint(items, [self.checked(each) for each in items]))
         assert isinstance(tree, RecordTerm)
-        fields = tuple((key, self.checked(each)) for key, each in tree.fields)
+        declared = self.into.record if self.into is not None else None
+        inner = {} if declared is None else dict(declared.fields)
+        fields = tuple(
+            (key, _TermTypes(self.types, self.tables, into=inner.get(key, self.into)).checked(each))
+            for key, each in tree.fields
+        )
         return ValueType(kind="record", record=RecordType("record", fields))
 
     def joint(self, trees: Sequence[Expression], kinds: Sequence[ValueType]) -> ValueType:
@@ -453,7 +466,7 @@ class _TermTypes:
                 )
             # A view: copying all types for each of many aggregates would cost their number squared.
             types = ChainMap({tree.variable: kind.items}, cast("MutableMapping[str, ValueType]", self.types))
-            inner = _TermTypes(types, self.tables, scaled=self.scaled)
+            inner = _TermTypes(types, self.tables, into=self.into)
             if tree.where is not None:
                 inner.check_truth(tree.where)
             value = inner.checked(tree.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from stepguard.errors import ValueRefused
@@ -59,6 +60,17 @@ def fits(source: ValueType, target: ValueType) -> bool:
         wanted = dict(target.record.fields)
         return given.keys() == wanted.keys() and all(fits(given[key], wanted[key]) for key in wanted)
     return source.kind == target.kind or (source.kind, target.kind) == ("duration", "period")
+
+
+def in_currencies(declared: ValueType, given: ValueType) -> ValueType:
+    """A declared type, in the currencies of the value that is set there, where it names none itself."""
+    if declared.items is not None and given.items is not None:
+        return ValueType(kind="list", items=in_currencies(declared.items, given.items))
+    if declared.record is not None and given.record is not None:
+        theirs = dict(given.record.fields)
+        fields = tuple((key, in_currencies(kind, theirs[key])) for key, kind in declared.record.fields)
+        return ValueType(kind="record", record=replace(declared.record, fields=fields))
+    return given if declared.currency is None and given.currency is not None else declared
 
 
 def joined_numbers(left: ValueType, right: ValueType) -> ValueType | None:
