@@ -27,6 +27,7 @@ from stepguard.language.expressions import (
     Number,
     Power,
     format_expression,
+    format_value,
 )
 from stepguard.language.values import Value, round_exact, to_exact
 
@@ -260,5 +261,5 @@ def _root(number: Exact, tree: Call) -> Exact:
 
 def shortened(tree: Expression) -> str:
     """An expression as text, cut where it is long."""
-    text = format_expression(tree)
+    text = format_value(tree)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -13,6 +13,7 @@ from stepguard.language.expressions import (
     Logic,
     Name,
     Not,
+    Number,
     Power,
     names_in,
     parts_of,
@@ -22,7 +23,7 @@ from stepguard.language.expressions import (
 from stepguard.language.terms.money_products import check_products
 from stepguard.language.terms.operands import scaled_operand
 from stepguard.language.terms.type_inference import check_divisors, type_of
-from stepguard.language.terms.type_relations import TEXTS
+from stepguard.language.terms.type_relations import TEXTS, fits
 from stepguard.language.value_types import ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.steps import Step
@@ -73,6 +74,7 @@ def check_operands(step: Step, sources: Mapping[str, Input | Step]) -> Input | S
     try:
         for node in walk(step.expression):
             check_divisors(node)
+            percentages |= type(node) is Number and node.percent
         if percentages and not copies:
             type_of(step.expression, {name: sources[name].type for name in step.reads})
     except ProcedureError as error:
@@ -189,7 +191,7 @@ def _copied(source: ValueType, target: ValueType) -> bool:
     texts = ("text", "one_of")
     if source.options and target.options:
         return not set(source.options).isdisjoint(target.options)
-    alike = (source.numeric and target.numeric) or source.kind == target.kind
+    alike = (source.numeric and target.numeric and fits(source, target)) or source.kind == target.kind
     return alike or (source.kind in texts and target.kind in texts)
 
 

@@ -166,7 +166,11 @@ class Ladder:
                 f"it was not asked again as it stands: {many}, so that the next one would be a guess that a check "
                 f"lets through; {SOMEBODY_ELSE}, or let what decides it be steps of their own"
             )
-        return f"the model declines; {SOMEBODY_ELSE}" if self._declines(failures) else None
+        if not self._declines(failures):
+            return None
+        # An empty reply is as likely a server's limit or a stop word as a model that will not answer.
+        silent = "the reply was empty more than once: look at the limits and stop words of the server, or"
+        return f"{'the model declines;' if 'refused' in failures.kinds else silent} {SOMEBODY_ELSE}"
 
     def _values_left(self, failures: Failures) -> int | None:
         """How many values are left after a wrong one, where these are so few that the next would be a guess."""

@@ -120,7 +120,9 @@ def test_what_may_be_the_rest_of_a_unit_is_named_as_one() -> None:
 
 SIGNED = (
     "record R:\n  p: percent\nprocedure f:\n  inputs: p: percent\n  q = p * 2\n  answer: q\n"
-    "inputs: p: percent, m: money(EUR), n: integer"
+    "inputs: p: percent, m: money(EUR), n: integer, xs: list of number\n"
+    "table band: s: number -> text\n  under 10: low\n  at least 10: high\n"
+    "table share: s: percent -> text\n  under 10%: low\n  at least 10%: high"
 )
 
 
@@ -139,18 +141,33 @@ SIGNED = (
     ("t = call f(p=5)", "5 is 500%"),
     ("if p > 10:\n  t = 1\nelse:\n  t = 2", "write 10%"),
     ("t = 1 if p > 10 else 2", "write 10%"),
+    ("t: boolean = m > 10%", "of what? write `m * 10%`"),
+    ("t = 10% + m", "of what? write `m + m * 10%`"),
+    ("t = max(n, 50%)", "of what? write `n * 50%`"),
+    ("t: boolean = 15% in [15, n]", "write 15%"),
+    ("t: percent = n", "declare `t: integer`"),
+    ("t: money(EUR) = p", "declare `t: percent`"),
+    ("t: list of percent = [n, n]", "its expression gives list of integer"),
+    ("t = xs[5%]", "told by one whole number, counted from 0, and '5%' is percent"),
+    ("t = xs[100%]", "'100%' is percent"),
+    ("t: text = band[p]", "such as `table band: s: percent -> ...`"),
+    ("t: text = band[15%]", "the key s of the table band is number, and '15%' is percent"),
+    ("t: boolean = p in band", "the key s of the table band is number"),
+    ("t: text = share[15]", "the key s of the table share is a percentage, and 15 is 1500%: write 15%"),
+    ("t: text = share[n]", "the key s of the table share is percent, and 'n' is integer"),
 ])  # fmt: skip
 def test_a_percentage_has_its_sign_and_is_one_of_something(line: str, message: str) -> None:
     """A bare number above 1 beside a percentage, and an amount that one is added to, can be meant in two ways."""
     with pytest.raises(ProcedureError) as refused:
         Procedure.parse(f"{SIGNED}\n{line}")
     assert message in refused.value.message
-    assert refused.value.line == 8
+    assert refused.value.line == 14
 
 
 @all_rows("line", [
     *("t: boolean = p > 10%", "t: boolean = p > 300% and p < 500%", "t: percent = min(p, 300%)", "t = m * (1 - p)"),
     *("t: boolean = not (p > 200%)", "t = 1 if p >= 200% else 2", "t: boolean = p in [300%, 5%]", "t = n / 100 * p"),
+    *("t: text = share[p]", "t: text = share[15%]", "t: percent = n / 100", "t: text = share[n / 100]", "t = xs[n]"),
     *("if p > 200%:\n  t = 1\nelse:\n  t = 2", "t = call f(p=200%)", "t = p * 100", "t: boolean = p <= 1 and p > 0.5"),
 ])  # fmt: skip
 def test_a_percentage_with_its_sign_prints_with_it(line: str) -> None:

@@ -231,7 +231,7 @@ OTHERS = [Resample(), Question(), Draft()]
     "rungs, replies, status, said",
     [
         (OTHERS, [SLIPS[0], "", RIGHT], "verified", ""),
-        (OTHERS, [SLIPS[0], "", ""], "abstained", "the model declines; have somebody else answer it"),
+        (OTHERS, [SLIPS[0], "", ""], "abstained", "of the server, or have somebody else answer it"),
         (OTHERS, [Completion(None, refusal="no")], "abstained", "the model declines; have somebody else answer it"),
         (OTHERS, [CUT, CUT, SLIPS[0], CUT, RIGHT], "verified", ""),
         ([Resample(times=2)], [SLIPS[0], CUT, *SLIPS[1:3]], "abstained", ""),

@@ -31,9 +31,9 @@ def check_beside(
     one: Expression, kind: ValueType, other: Expression, theirs: ValueType, *, added: bool = False
 ) -> None:
     """Refuse to add a percentage to, or to compare it with, what is none. Raises ProcedureError."""
-    if theirs.kind == "percent":
+    if is_percentage(other, theirs):
         one, kind, other, theirs = other, theirs, one, kind
-    if kind.kind != "percent":
+    if not is_percentage(one, kind) or is_percentage(other, theirs):
         return
     if (bare := _large(other)) is not None:
         raise ProcedureError(f"{shortened(one)!r} is a percentage, and {_as_percentage(bare)}")
@@ -41,6 +41,11 @@ def check_beside(
         part, whole = shortened(one), shortened(other)
         remedy = f"{whole} + {whole} * {part}" if added else f"{whole} * {part}"
         raise ProcedureError(f"{part!r} is a percentage, and {whole!r} is {theirs}: of what? write `{remedy}`")
+
+
+def is_percentage(tree: Expression, kind: ValueType) -> bool:
+    """Whether an expression of a type is one, by its type or as it is written."""
+    return kind.kind == "percent" or (type(tree) is Number and tree.percent)
 
 
 def check_hundredths(tree: Chain, type_of: Callable[[Expression], ValueType]) -> None:

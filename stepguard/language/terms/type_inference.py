@@ -42,7 +42,7 @@ from stepguard.language.terms.operands import (
     RecordTerm,
     scaled_operand,
 )
-from stepguard.language.terms.percentages import check_beside, check_hundredths
+from stepguard.language.terms.percentages import check_beside, check_hundredths, check_value, is_percentage
 from stepguard.language.terms.type_relations import (
     BOOLEAN,
     DATE,
@@ -413,12 +413,14 @@ class _TermTypes:
         if kind.items is None:
             remedy = f": write `{shortened(of)}.field`" if kind.record is not None else ""
             raise ProcedureError(f"{shortened(of)!r} is {kind}, which has no items{remedy}")
-        if len(keys) != 1 or self.of(keys[0]).kind not in ("number", "integer", "decimal"):
-            found = f", and {shortened(keys[0])!r} is {self.of(keys[0])}" if len(keys) == 1 else ""
-            raise ProcedureError(
-                f"an item of the list {shortened(of)!r} is told by one whole number, counted from 0{found}"
-            )
-        return kind.items
+        found = self.of(keys[0])
+        percentage = is_percentage(keys[0], found)
+        if len(keys) == 1 and found.kind in ("number", "integer", "decimal") and not percentage:
+            return kind.items
+        shown = f", and {shortened(keys[0])!r} is {'percent' if percentage else found}" if len(keys) == 1 else ""
+        raise ProcedureError(
+            f"an item of the list {shortened(of)!r} is told by one whole number, counted from 0{shown}"
+        )
 
     def check_keys(self, table: Table, keys: Sequence[Expression]) -> None:
         if len(keys) != len(table.keys):
@@ -427,10 +429,18 @@ class _TermTypes:
         for (name, wanted), tree in zip(table.keys, keys, strict=True):
             kind = self.of(tree)
             self.check_option(wanted, tree)
-            if not fits(kind, wanted) or kind.structured:
+            try:
+                check_value(tree, wanted)
+            except ProcedureError as error:
+                raise ProcedureError(f"the key {name} of the table {table.name} {error.message}") from None
+            percentage = is_percentage(tree, kind)
+            # A percentage is no number of hundredths, and a whole number no percentage: 15% is not `over 10`.
+            apart = (percentage and wanted.kind != "percent") or (kind.kind == "integer" and wanted.kind == "percent")
+            if apart or not fits(kind, wanted) or kind.structured:
+                given = "percent" if percentage else kind
                 raise ProcedureError(
-                    f"the key {name} of the table {table.name} is {wanted}, and {shortened(tree)!r} is {kind}: "
-                    f"declare the key with its type, such as `table {table.name}: {name}: {kind} -> ...`"
+                    f"the key {name} of the table {table.name} is {wanted}, and {shortened(tree)!r} is {given}: "
+                    f"declare the key with its type, such as `table {table.name}: {name}: {given} -> ...`"
                 )
 
     def check_member(self, member: Expression, of: Expression) -> None:

@@ -44,7 +44,9 @@ def joined(left: ValueType, right: ValueType) -> ValueType | None:
 def fits(source: ValueType, target: ValueType) -> bool:
     """Whether a value of one type can be one of another: as it stands, rounded, or in another unit."""
     if source.numeric and target.numeric:
-        if source.currency is not None and target.kind == "percent":
+        if target.kind == "percent" and (source.currency is not None or source.kind == "integer"):
+            return False  # 15 is not 15%
+        if source.kind == "percent" and target.currency is not None:
             return False
         return None in (source.currency, target.currency) or source.currency == target.currency
     if source.options and target.options:
