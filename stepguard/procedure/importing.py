@@ -18,9 +18,9 @@ from stepguard.language.expression_parsing import check_grouping
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.prose.descriptions import governs
 from stepguard.language.prose.hidden_formulas import assigns
-from stepguard.language.prose.stated_figures import foreign_figures
 from stepguard.language.terms.operands import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
+from stepguard.procedure.import_words import ELSE, IF, check_figures, read_condition
 from stepguard.procedure.inputs import Input, as_inputs
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
 from stepguard.procedure.procedure import Procedure
@@ -77,18 +77,9 @@ class ImportedProcedure:
 
 
 _HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*(?:[:\uff1a]\s*(.*))?\Z", re.IGNORECASE)
-_IF: Final = re.compile(
-    r"(?:if|when|in case)\s+(?P<condition>(?:[^,:]|,(?=[0-9]{3}(?![0-9])))+?)(?:\s*[,:](?![0-9])\s*|\s+(?=then\b))"
-    r"(?:then\b[,:]?\s*)?(?P<rest>.*)\Z",
-    re.IGNORECASE,
-)
-_ELSE: Final = re.compile(r"(?:otherwise|else|in all other cases|if not)\s*[,:]?\s*(?P<rest>.*)\Z", re.IGNORECASE)
 _BOX: Final = re.compile(r"\[(?P<ticked>[ xX])\]\s+")
 _DEFAULT: Final = re.compile(
     r"\w+\s*(?::[^=]*)?=\s*-?(?:[0-9][0-9.,]*(?:\s?%|\s+[^\W\d_]+)?|[0-9-]+|true|false|\"[^\"]*\")\Z"
-)
-_BY_NUMBER: Final = re.compile(
-    r"\bsteps? [0-9]{1,9}\b(?:(?:,| and|, and| or| to|-|\u2013) ?[0-9]{1,9}\b)*|\Astep \w+\Z", re.IGNORECASE
 )
 _TITLE: Final = re.compile(r"\W*(?:the )?(?:steps?|procedure|instructions?|method|process)\W*\Z", re.IGNORECASE)
 _STRING: Final = re.compile(r'"(?:[^"\\\n]|\\.)*"')
@@ -97,19 +88,6 @@ _RULE: Final = re.compile(r"(?:[-*_]\s*){3,}\Z")
 _LEADING: Final = (":", "\uff1a", ",")
 """The ends of a line that introduces the lines below it."""
 _EVERY_LEVEL: Final = 9
-_MORE: Final = "(?:more|greater|higher|larger|longer)"
-_LESS: Final = "(?:less|fewer|lower|smaller|shorter)"
-_COMPARED: Final = tuple(
-    (re.compile(rf"\s+{words}\s+", re.IGNORECASE), sign)
-    for words, sign in (
-        (rf"(?:is\s+)?{_MORE} than or equal to|is at least|is (?:not|no) {_LESS} than", " >= "),
-        (rf"(?:is\s+)?{_LESS} than or equal to|is at most|is (?:not|no) {_MORE} than", " <= "),
-        (rf"(?:is\s+)?{_MORE} than|exceeds|is over|is above", " > "),
-        (rf"(?:is\s+)?{_LESS} than|is under|is below", " < "),
-        (r"is not equal to|is not", " != "),
-        (r"is equal to|equals|is", " == "),
-    )
-)
 
 
 def import_procedure(text: str, *, unnamed: str = "procedure") -> ImportedProcedure:
@@ -326,15 +304,15 @@ class _ImportReader:
 
     def _statement(self, at: int, line: str, body: str, indent: int) -> None:
         check_grouping(body)
-        otherwise = _ELSE.match(body)
+        otherwise = ELSE.match(body)
         last = self._current()[-1] if self._current() else None
         between = self.broken is not None and self.broken <= indent  # what was refused may be what it belongs to
         further = otherwise is not None and isinstance(last, _Branches) and not last.otherwise and not between
         if further and otherwise is not None:
             body = otherwise["rest"]
-        condition = _IF.match(body)
+        condition = IF.match(body)
         if condition is not None or further:
-            tree = None if condition is None else self._condition(condition["condition"])
+            tree = None if condition is None else read_condition(condition["condition"], self.names)
             rest = body if condition is None else condition["rest"]
             block = _Block(indent, [], tree, at, further)
             if rest:
@@ -361,47 +339,14 @@ class _ImportReader:
         if step.expression is None:
             self.note(at, line, "words", f"words alone: {step.id!r} is what the model answers, and nothing checks it")
 
-    def _condition(self, words: str) -> Expression:
-        for pattern, sign in _COMPARED:
-            # The table is ordered: "is not more than" must not be read as "is not".
-            plain, count = pattern.subn(sign, words, count=1)
-            if count:
-                words = plain
-                break
-        try:
-            tree = parse_term(words)
-        except ExpressionError:
-            raise ProcedureError(
-                f"the condition {words[:60]!r} is none that can be worked out: write it as `if days > 3:`, over values "
-                "that are known"
-            ) from None
-        unknown = [name for name in variables_in(tree) if name not in self.names]
-        if unknown:
-            raise ProcedureError(f"the condition reads {unknown[0]!r}, which is no input and set by no step above")
-        return tree
-
     def _step(self, body: str, default: str | None = None) -> Step:
         step = read_free_step(body, default, self.names)
         unknown = [name for name in step.reads if name not in self.names]
         if unknown:
             raise ProcedureError(f"step {step.id!r} reads {unknown[0]!r}, which is no input and set by no step above")
         if step.expression is not None and step.instruction is not None and '"' not in body:
-            self._check_figures(step, step.instruction, step.expression)
+            check_figures(step, step.instruction, step.expression, self.labelled)
         return step
-
-    def _check_figures(self, step: Step, words: str, tree: Expression) -> None:
-        """Refuse figures in words that the formula does not have, and steps named by a number that it does not read."""
-        for said in _BY_NUMBER.finditer(words):
-            for number in re.findall(r"[0-9]+\b", said[0]) or ("0",):
-                named = self.labelled.get(int(number))
-                if named not in step.reads:
-                    remedy = "leave that out" if named is None else f"write the formula with {named!r}"
-                    raise ProcedureError(f"the words name {said[0]!r}, which the formula does not read: {remedy}")
-        figure = next(foreign_figures(_BY_NUMBER.sub(" ", words), tree, (step.id, *step.reads)), None)
-        if figure is not None:
-            raise ProcedureError(
-                f"{figure!r} in the words {words[:60]!r} is no figure of the formula: write it there, or leave it out"
-            )
 
     def _current(self) -> list[Statement | _Branches]:
         return self.blocks[-1].body if self.blocks else self.body

@@ -173,6 +173,7 @@ REFUSED = [
     *("Fee for the first 30 days: t = x * 2", "VAT of 19%: t = x * 0.07", "Total at 5 a day: t = x * 4"),
     *("Total of step 7: t = x * 2", "Step 1a: t = x * 2", "- [x] Total: t = x + 1", "Get approval: t = x + 1"),
     *("Negotiate the price: t = x * 2", "The clerk sets the price: t = x * 2", "Let the manager check the fee: t = x"),
+    *("order: 17", "year: 2019", "Convert to cents", "Convert it to cents: t = x * 2", "Double it, line 7: t = x * 2"),
     *("Answer: 42", "1. <!-- t = x + 1 -->", "If y is more than 3, t = x + 1", "t := x", "t = 1.000 + x"),
 ]
 
@@ -189,6 +190,8 @@ def test_what_is_not_certain_is_refused_with_a_note_and_left_out(line: str) -> N
 
 
 @all_rows("line", [
+    *("2. Look up Form 1040 and double it: t = before * 2", "2. Double it, see page 12: t = before * 2"),
+    *("2. Convert it to cents: t = before * 100", "2. Convert it to cents: t = before * x"),
     *("2. Add 30: t = before + 30", "2. Take step 1 and double it: t = before * 2", "2. Sum 7: t7 = before + x"),
     *("2. VAT (19%): t = before * 0.19", "- [ ] Total: t = before + 1", "2. The fee of the order: t = before * 2"),
 ])  # fmt: skip

@@ -13,7 +13,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
-from stepguard.language.expressions import MIRRORED, Call, Compare, Expression, Number, parts_of
+from stepguard.language.expressions import MIRRORED, Call, Chain, Compare, Expression, Number, names_in, parts_of
 from stepguard.language.prose.mentioned import in_digits
 from stepguard.language.terms.operands import Choice, Item, LiteralTerm, Operand, inner
 
@@ -29,6 +29,10 @@ _STATED: Final = lazy_pattern(
     r"|exceed(?:s|ing)?|(?:more|higher|larger|greater|longer|older) than)|(?P<less>under|below|(?:less|fewer|lower"
     r"|smaller|shorter|younger) than)"
     rf") {_FIGURE}(?!\w|[.,][0-9])(?! (?:and|or)\b)",
+    re.IGNORECASE,
+)
+_CONVERTED: Final = lazy_pattern(
+    r"\b(?:convert|change|turn|express)(?:s|ed|ing)?\b(?: [^\s.,;:]+){0,6}? (?:in)?to (?:cents|pence|pennies)\b",
     re.IGNORECASE,
 )
 _FUNCTIONS: Final = {"most": "min", "least": "max"}
@@ -55,6 +59,9 @@ def unheld_figures(words: str, tree: Expression, known: Collection[Fraction]) ->
         share = _figure(said)
         if said["percent"] and share != 1 and known.isdisjoint(_forms(share)):
             yield said[0]
+    converted = _CONVERTED.search(words)
+    if converted is not None and known.isdisjoint({Fraction(100), Fraction(1, 100)}) and not _multiplies_names(nodes):
+        yield converted[0]
     for said in _STATED.finditer(words):
         if not _bounded(said, nodes, known):
             yield said[0]
@@ -68,6 +75,12 @@ def foreign_figures(words: str, tree: Expression, names: Iterable[str]) -> Itera
         figure = _figure(said)
         if known.isdisjoint(_forms(figure) if said["percent"] else {figure}) and figure not in named:
             yield said[0]
+
+
+def _multiplies_names(nodes: list[Expression]) -> bool:
+    """Whether a product has several variables, one of which may be what something is converted with."""
+    products = [node for node in nodes if isinstance(node, Chain) and not node.additive]
+    return any(sum(1 for operand in node.operands if [*names_in(operand)]) > 1 for node in products)
 
 
 def _forms(share: Fraction) -> set[Fraction]:
