@@ -104,7 +104,9 @@ def sequence_of(node: Any, role: str) -> list[Any]:
 def text_of(node: Any, role: str) -> str:
     """The text of a scalar. Raises ProcedureError: it is none, or an empty place."""
     if node.id != "scalar" or (node.tag.endswith(":null") and node.style is None):
-        raise ProcedureError(f"{role} is text, in quotes where it holds a colon", line=line_of(node))
+        raise ProcedureError(
+            f"{role} is text: put it in quotes, which brackets, braces and colons need in YAML", line=line_of(node)
+        )
     # JSON writes characters beyond the basic plane as two escapes.
     return str(node.value).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 

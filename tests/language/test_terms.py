@@ -211,6 +211,7 @@ def name(text: str) -> Name:
         (Aggregate("sum", name("paid"), where=name("flag")), "a condition needs a name"),
         (Aggregate("sum", name("n"), "item", name("items")), "has a meaning already"),
         (Not(name("n")), "truth value"),
+        (Not(ListTerm((name("flag"),))), "`count of x for x in [flag] where x`"),
         (Logic("and", (name("flag"), name("items"))), "any of"),
         (parse_expression("min(items, 3)"), "min of"),
         (parse_expression("sqrt(mass)"), "takes numbers"),

@@ -95,7 +95,7 @@ REFUSED: list[tuple[str, int, str]] = [
     ("inputs: x\nt = x / 0", 2, "'x / 0' divides by 0"),
     ("inputs: a: date, b: date\nt: date = a + b", 2, "two of them have a difference, such as `due - today`"),
     ("inputs: a: date, b: date\nt: boolean = a - b > 1 month", 2, "`due <= bought + 1 month`, or count days"),
-    ("inputs: a: date, b: date\nt = (a - b) / 1 year", 2, "how long a month is depends on the date"),
+    ("inputs: a: date, b: date\nt = (a - b) / 1 year", 2, "how long months and working days are depends on the date"),
     ("inputs: born: date\nyear: integer = born.year + 1", 2, "compare dates, such as `born + 18 years <= today`"),
 ]
 

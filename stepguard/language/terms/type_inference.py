@@ -176,6 +176,8 @@ class _TermTypes:
         kind = self.of(tree)
         if kind.kind != "boolean":
             remedy = "compare it with something" if not kind.structured else "say `any of` or `all of` it"
+            if kind.items == BOOLEAN:
+                remedy += f", or go through it, `count of x for x in {shortened(tree)} where x`"
             raise ProcedureError(f"a truth value is needed, and {shortened(tree)!r} is {kind}: {remedy}")
 
     def negated(self, operand: Expression) -> ValueType:

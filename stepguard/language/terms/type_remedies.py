@@ -19,7 +19,8 @@ def remedy(left: ValueType, right: ValueType) -> str:
     if (left.currency or right.currency) and kinds & {"duration", "quantity"}:
         return ": give the measure as a number, such as `(due - today) / 1 day` or `weight / 1 kg`"
     if "period" in kinds and kinds & {"duration", "period"} == kinds:
-        return ": how long a month is depends on the date: compare dates, `due <= bought + 1 month`, or count days"
+        how = "how long months and working days are depends on the date"
+        return f": {how}: compare dates, `due <= bought + 1 month`, or count days"
     if kinds in ({"date"}, {"time"}):
         return ": two of them have a difference, such as `due - today`, and no sum"
     if "date" in kinds and (left.numeric or right.numeric):

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError, ValueRefused
-from stepguard.language.digits import format_exact
-from stepguard.language.expressions import Expression, Name, Number, format_expression
+from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.records import RecordType
 from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.terms.operands import LiteralTerm, operands_in, variables_in
@@ -263,8 +262,7 @@ class ProcedureBuilder:
         if entry.type is None and isinstance(default, LiteralTerm) and default.type is not None:
             kind = default.type  # limit = 500 EUR
         try:
-            plain = isinstance(default, Number) and kind.kind != "percent"
-            value = format_exact(default.value) if plain else constant(default)
+            value = constant(default, kind)
         except ValueError as error:
             raise ProcedureError(str(error), line=entry.line) from None
         return located(entry.line, Input, entry.name, kind, default=value)

@@ -14,6 +14,7 @@ from stepguard.language.digits import format_exact
 from stepguard.language.expressions import RESERVED, Expression, Negate, Number, format_expression, format_value
 from stepguard.language.terms.operands import ListTerm, LiteralTerm, RecordTerm
 from stepguard.language.unseen import UNSEEN
+from stepguard.language.value_types import ValueType
 from stepguard.procedure.check_registry import CHECKS, call_check
 
 _NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -40,20 +41,30 @@ def check_setting(tree: Expression) -> object:
     return format_expression(tree)
 
 
-def constant(tree: Expression) -> object:
-    """The value that stands for itself in a text, as a caller gives it; an expression gives `ValueError`."""
+def constant(tree: Expression, kind: ValueType | None = None) -> object:
+    """The value that stands for itself in a text, as a caller gives it for a type.
+
+    Raises ValueError: it is an expression, or a number where a text is meant, which would lose its zeros.
+    """
     match tree:
         case Number():
-            return format_value(tree)
+            if kind is not None and kind.kind == "text":
+                raise ValueError(f"{format_value(tree)} is a number, and a text is meant: write it in quotes")
+            plain = kind is not None and kind.kind != "percent"
+            return format_exact(tree.value) if plain else format_value(tree)
         case Negate(operand) if isinstance(operand, LiteralTerm) and operand.text is not None:
             return f"-{operand.text}"
         case LiteralTerm(value, text):
             return value if text is None else text
         case ListTerm(items):
-            return [constant(each) for each in items]
+            return [constant(each, None if kind is None else kind.items) for each in items]
         case RecordTerm(fields):
-            return {key: constant(each) for key, each in fields}
-    raise ValueError(f"{format_expression(tree)[:60]!r} has to be worked out: write a value")
+            record = None if kind is None else kind.record
+            return {key: constant(each, None if record is None else record.get(key)) for key, each in fields}
+    raise ValueError(
+        f"{format_expression(tree)[:60]!r} has to be worked out: write a value; a text, or a measure such as "
+        '"2 mol/l", stands in quotes'
+    )
 
 
 def _decimal(value: Fraction) -> object:

@@ -66,6 +66,11 @@ _SLIPS: Final[tuple[_Slip, ...]] = tuple(
             r"(?:(?:else\s+)?if|repeat)\b[^:]*[^=<>!:\u2264\u2265\u2260]=(?!=)[^=:]*:",
             "two values are compared with ==: `if x == 3:`",
         ),
+        (
+            r"[^\"]*=[^\"]*(?:\b(?!working\b)[A-Za-z_]\w*|[\])])\s+"
+            r"(?P<unit>(?:working\s+)?(?:day|week|month|year|hour|minute)s?)\b",
+            "a number of them is a product: `n * 1 {unit}`",
+        ),
         (r".*[:=].*;", "a step stands in a line of its own"),
         (
             r".*\b(?:sum|count|min|max|all|any|first) of (?![\w.]+ for\b)[^()]* for\s+\w+\s+in\b",
