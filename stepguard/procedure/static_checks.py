@@ -36,8 +36,8 @@ _TABLE: Final = re.compile(r"\{\s*([A-Za-z_]\w*)\s*(?:\[[^{}]*\]\s*)?\}")
 
 Shown = Mapping[str, Mapping[str, ValueType]]
 """The types of what a person is shown, with their currencies: by the site of the step, and by name."""
-Found = tuple[ValueType, ValueType, Shown]
-Calls = dict[tuple[int, tuple[tuple[str, ValueType], ...]], Found]
+FlowFound = tuple[ValueType, ValueType, Shown]
+PricedCalls = dict[tuple[int, tuple[tuple[str, ValueType], ...]], FlowFound]
 
 
 @dataclass
@@ -96,8 +96,8 @@ def check_flow(
     lines: Mapping[int, int] | None = None,
     *,
     money: Mapping[str, ValueType] = MappingProxyType({}),
-    calls: Calls | None = None,
-) -> Found | None:
+    calls: PricedCalls | None = None,
+) -> FlowFound | None:
     """Check a body with everything in it.
 
     Args:
@@ -126,7 +126,7 @@ def check_flow(
 
 class _Checker:
     def __init__(
-        self, tables: Mapping[str, Table], lines: Mapping[int, int], names: frozenset[str], calls: Calls
+        self, tables: Mapping[str, Table], lines: Mapping[int, int], names: frozenset[str], calls: PricedCalls
     ) -> None:
         self.tables = tables
         self.lines = lines

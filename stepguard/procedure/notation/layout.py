@@ -7,6 +7,7 @@ or below the word.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -21,6 +22,7 @@ MAX_BLOCKS: Final = 20
 _OPENING: Final = {"LPAR": "call", "READS": "call", "LSQB": "list", "LBRACE": "list"}
 _CLOSING: Final = frozenset({"RPAR", "RSQB", "RBRACE"})
 _NUMBERS: Final = frozenset({"NUMBER", "PERCENT", "QUANTITY"})
+_ZEROS: Final = re.compile("0[0-9]")
 _WORD_TOKENS: Final = frozenset({"FUNCTION", "NAME"})
 
 
@@ -74,6 +76,14 @@ class Layout(PostLex):
             elif kind in _NUMBERS and "," in token and any(bracket != "group" for bracket in brackets):
                 raise ProcedureError(
                     f"digits grouped by a comma in {token!s} among values that commas separate: leave the comma out",
+                    line=token.line,
+                )
+            # `code=007`, `["007", 008]`: a text, more likely than the number 7 that it would be.
+            elif (
+                kind == "NUMBER" and brackets and (before == "EQUAL" or brackets[-1] == "list") and _ZEROS.match(token)
+            ):
+                raise ProcedureError(
+                    f'{token} has zeros in front, which a number has not: leave them out, or write "{token}"',
                     line=token.line,
                 )
             before = kind

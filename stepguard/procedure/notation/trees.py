@@ -421,10 +421,6 @@ def _literal(token: Token) -> Expression:
         case "STRING":
             return LiteralTerm(unquote(token))
         case "NUMBER" | "PERCENT":
-            if token[:1] == "0" and token[1:2].isdigit():
-                raise refuse(
-                    f'{token} has zeros in front, which a number has not: leave them out, or write "{token}"', token
-                )
             try:
                 # Layout has refused grouped digits where a comma separates values.
                 return parse_expression(token.translate(_BLANKS))
