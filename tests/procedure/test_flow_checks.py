@@ -480,6 +480,8 @@ a: money(EUR) = fee["a", 3]
 a: one_of(big, small) = "small"
 == number
 a: number = (day - day) / 1 day
+== number
+a = x * 0
 == list of Item
 a = 1
 answer: {first: a, all: items}.all
