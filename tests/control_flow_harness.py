@@ -12,9 +12,10 @@ from types import MappingProxyType
 from typing import Any
 
 from stepguard import Guard, Procedure, Step
-from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Number
+from stepguard.language.expressions import Chain, Compare, Expression, Logic, Name, Negate, Number, format_expression
 from stepguard.language.terms.operands import Aggregate, Choice, Item, ListTerm
 from stepguard.procedure.statements import ForEach, If, ProcedureCall, Repeat, Statement
+from stepguard.results import Result
 from stepguard.testing import SimulatedModel, Slips
 
 RIGHT = Slips.none()
@@ -24,6 +25,37 @@ Tree = tuple[Any, ...]
 def guard(**options: Any) -> Guard:
     """A guard whose model makes no slip."""
     return Guard(SimulatedModel(slips=RIGHT), **options)
+
+
+def run_watched(
+    text: str, inputs: Mapping[str, object], **options: Any
+) -> tuple[Result, list[list[str]], dict[str, object]]:
+    """A run without slips, with what each request asks, and the values of all."""
+    requests: list[list[str]] = []
+    values: dict[str, object] = {}
+    model = SimulatedModel(slips=RIGHT, answers=options.pop("answers", {}))
+
+    class Watched:
+        def complete(self, request: Any) -> Any:
+            requests.append([_shown(step) for step in request.steps])
+            values.update(request.values)
+            return model.complete(request)
+
+    options = {"segment": 50, **options}
+    return Guard(Watched(), **options).run(Procedure.parse(text), inputs), requests, values
+
+
+def _shown(step: Step) -> str:
+    return (
+        f"{step.id}: {step.instruction}"
+        if step.expression is None
+        else f"{step.id} = {format_expression(step.expression)}"
+    )
+
+
+def places(result: Result) -> list[tuple[str, str, str]]:
+    """Of every step its place, its name in the run, and its statement."""
+    return [(str(record.occurrence), record.occurrence.step, record.occurrence.site) for record in result.steps]
 
 
 class BoundReached(Exception):

@@ -22,7 +22,7 @@ own on its own, ``==``, and the rest known), a pass is ``"proved"``, otherwise `
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
@@ -37,14 +37,11 @@ from stepguard.language.expressions import (
     Chain,
     Compare,
     Expression,
-    Logic,
     Name,
     Negate,
-    Not,
-    Number,
-    Power,
     format_expression,
     inner_comparison,
+    map_parts,
     parts_of,
     walk,
 )
@@ -400,16 +397,5 @@ def _other_mode(tree: Compare, values: Mapping[str, Value]) -> Rounding | None:
 
 
 def _with_mode(tree: Expression, mode: Rounding) -> Expression:
-    match tree:
-        case Negate(operand):
-            return Negate(_with_mode(operand, mode))
-        case Chain(operands, operators):
-            return Chain(tuple(_with_mode(each, mode) for each in operands), operators)
-        case Power(base, exponent):
-            return Power(_with_mode(base, mode), _with_mode(exponent, mode))
-        case Compare(operator, left, right):
-            return Compare(operator, _with_mode(left, mode), _with_mode(right, mode))
-        case Call(function, arguments, own):
-            return Call(function, tuple(_with_mode(each, mode) for each in arguments), mode if own else None)
-        case Number() | Name() | Logic() | Not():  # no relation holds the last two
-            return tree
+    changed = map_parts(tree, lambda part: _with_mode(part, mode))
+    return replace(changed, mode=mode) if isinstance(changed, Call) and changed.mode else changed

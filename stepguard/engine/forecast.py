@@ -87,6 +87,7 @@ def forecast(
     right = [_right(steps[index], profile) for index in range(looked)]
     sums, success = _solve(right, length, profile)
     # Each further part as long as what was looked at costs the same, if the run comes so far.
+    # A geometric sum: a part is only paid for where the run comes through those before it.
     parts = count / looked
     reached = parts if success == 1 else (1 - success**parts) / (1 - success)
     calls, input_tokens, output_tokens, seconds = (amount * reached for amount in sums)

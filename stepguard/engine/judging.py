@@ -16,7 +16,7 @@ from stepguard.errors import EvaluationError
 from stepguard.language.expressions import format_expression
 from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import Step
-from stepguard.repair.policy import Repairs
+from stepguard.repair.books import Repairs
 from stepguard.repair.rewriting import StandIn
 from stepguard.results import Occurrence, StepRecord
 
@@ -246,6 +246,7 @@ def _reject(where: Occurrence, deviation: Deviation, judgement: Judgement) -> Re
 
 def _in_quotes(passage: str) -> str:
     """A passage in quotation marks that do not stand in it."""
+    # Checks of citations read what stands between marks: one inside would end it.
     marks = next((pair for pair in ('""', "\u201c\u201d", "\u00ab\u00bb") if not set(pair) & set(passage)), '""')
     return f"{marks[0]}{passage}{marks[1]}"
 

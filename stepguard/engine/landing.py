@@ -18,7 +18,7 @@ from stepguard.engine.step_kinds import step_kind
 from stepguard.errors import EvaluationError
 from stepguard.language.values import Value
 from stepguard.procedure.steps import Step
-from stepguard.repair.policy import Repairs
+from stepguard.repair.books import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.replies.partial import is_runaway
 from stepguard.replies.thinking import without_thinking

@@ -27,8 +27,9 @@ from stepguard.engine.schedule import Broken, Schedule, Segment
 from stepguard.errors import EvaluationError, UnsettledCall, ValueRefused
 from stepguard.procedure.operations import Operation
 from stepguard.procedure.steps import Step
+from stepguard.repair.books import Repairs
 from stepguard.repair.fallbacks import Fallbacks
-from stepguard.repair.policy import Repairs, way_at_first
+from stepguard.repair.policy import way_at_first
 from stepguard.repair.rungs import FIRST, Rung, person
 from stepguard.results import Occurrence
 

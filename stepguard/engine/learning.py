@@ -11,7 +11,7 @@ from stepguard.engine.flights import Flight, Rejection, Reply
 from stepguard.engine.segments import SegmentLength, Segments
 from stepguard.engine.step_kinds import step_kind
 from stepguard.language.values import Value
-from stepguard.repair.policy import Repairs
+from stepguard.repair.books import Repairs
 from stepguard.repair.rungs import FIRST
 from stepguard.results import StepRecord
 

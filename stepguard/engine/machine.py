@@ -44,8 +44,8 @@ from stepguard.errors import UsageError
 from stepguard.language.values import Value
 from stepguard.procedure.operations import WrongResult
 from stepguard.procedure.procedure import Procedure
+from stepguard.repair.books import Repairs
 from stepguard.repair.fallbacks import Fallbacks
-from stepguard.repair.policy import Repairs
 from stepguard.repair.rungs import person
 from stepguard.results import Attempt, Occurrence, Problem, Result, Status
 

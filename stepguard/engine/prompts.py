@@ -24,17 +24,15 @@ from stepguard.engine.demonstrations import (
     answers,
     authored,
     demonstrated_kind,
-    divides,
     example_steps,
     fitting_example,
     own_demonstration,
 )
-from stepguard.engine.shown_values import ShownValues, documents_in, quoted
+from stepguard.engine.shown_values import ShownValues, documents_in
+from stepguard.engine.value_forms import value_form
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import substitute
 from stepguard.language.expressions import TRUTHS, Chain, Expression, Name, Negate, Number
-from stepguard.language.quantities import write_unit
-from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example
 from stepguard.procedure.procedure import Procedure
@@ -184,7 +182,7 @@ def _in_whole_numbers(step: Step) -> bool:
         and not (step.instruction or step.examples)
         and step.show_work
         and step.type.kind in ("number", "integer")
-        and not _form(step)
+        and not value_form(step)
         and _is_whole(step.expression)
     )
 
@@ -230,7 +228,7 @@ def _done_lines(before: Sequence[Step]) -> str:
 
 def _line(step: Step, operands: list[str]) -> str:
     where = f"   ({', '.join(operands)})" if operands else ""
-    form = _form(step)
+    form = value_form(step)
     if step.expression is None:
         return f"{step.id}: {step.instruction}{f' ({form})' if form else ''}{where}"
     words = f"{step.instruction}: " if step.instruction else ""
@@ -247,7 +245,7 @@ _IN_WORDS: Final = {
 
 def _question(step: Step, values: Mapping[str, Value], shown: ShownValues) -> str:
     """A step as a question in words, with its operands; documents stand before it."""
-    tree, form = step.expression, _form(step)
+    tree, form = step.expression, value_form(step)
     if tree is None:
         question = "\n".join((f"{step.instruction}{f' ({form})' if form else ''}", *shown.beside(step.reads)))
     else:
@@ -267,65 +265,6 @@ def _leaves(tree: Expression, values: Mapping[str, Value]) -> list[str] | None:
         return None
     leaves = [substitute(operand, values) for operand in tree.operands if isinstance(operand, Name | Number | Negate)]
     return leaves if len(leaves) == 2 else None
-
-
-def _form(step: Step) -> str:
-    """What the value is to look like, in words; empty where the step says it all."""
-    asked = [form] if (form := _value_form(step)) else []
-    asked += [request for check in step.checks if isinstance(request := getattr(check, "request", None), str)]
-    return "; ".join(asked)
-
-
-def _value_form(step: Step) -> str:
-    """The form of the value; without an example, which a weak model gives as its answer."""
-    kind = step.type
-    if kind.kind == "number" and kind.within is None:
-        divided = step.expression is not None and divides(step.expression)
-        return "exact (as a fraction where it does not come out)" if divided else ""
-    if kind.kind in ("integer", "boolean") and step.expression is not None:
-        return ""
-    return _type_form(kind)
-
-
-def _type_form(kind: ValueType) -> str:
-    form = ""
-    match kind.kind:
-        case "percent":
-            form = "as a percentage"
-        case "money":
-            form = f"in {kind.currency}"
-        case "one_of":
-            form = f"one of: {', '.join(map(quoted, kind.options))}"
-        case "number" if kind.within is not None:
-            form = f"at most {kind.within} from the exact value"
-        case "quantity" if kind.unit is not None:
-            form = f"an amount with its unit, in {write_unit(kind.unit)}"
-        case "list" if kind.items is not None:
-            inner = _type_form(kind.items)
-            form = f"a JSON array, each {inner}" if inner else "a JSON array"
-        case "record" if kind.record is not None:
-            form = f"a JSON object with {', '.join(_field_form(*field) for field in kind.record.fields)}"
-        case _:
-            form = _FORMS.get(kind.kind, "")
-    if kind.places is not None:
-        form += f"{', ' if form else ''}rounded to {kind.places} decimal place{'' if kind.places == 1 else 's'}"
-        form += f" ({kind.rounding.replace('_', ' ')})" if kind.rounding not in (None, "half_up") else ""
-    return form
-
-
-def _field_form(key: str, kind: ValueType) -> str:
-    form = f"in {kind.currency}" if kind.kind == "money" else _type_form(kind)
-    return f"{key} ({form})" if form else key
-
-
-_FORMS: Final = {
-    "integer": "a whole number",
-    "boolean": "true or false",
-    "date": "a date, as YYYY-MM-DD",
-    "time": "a time, as HH:MM",
-    "duration": "a number of days, hours or minutes",
-    "period": "a number of years, months, weeks, days or working days",
-}
 
 
 def _build_prefix(kinds: frozenset[str], reply_format: ReplyFormat) -> tuple[Message, ...]:

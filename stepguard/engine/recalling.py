@@ -51,11 +51,11 @@ class Recall:
         """The beginning of a segment: steps that are durable, with what is, or steps that are not, with nothing."""
         if segment.steps[0].performer in ("code", "tool"):  # they are performed one by one
             return segment, ()
-        while (kept := self._matching(segment)) == () and place_of(segment.occurrences[0]) in self._steps:
+        if kept := self._matching(segment):
+            return _first(segment, len(kept)), kept
+        if place_of(segment.occurrences[0]) in self._steps:
             # What is durable of the first step is not what the step is now: it is asked.
             self.drop(segment.occurrences[0], refused=True)
-        if kept:
-            return _first(segment, len(kept)), kept
         for number, where in enumerate(segment.occurrences):
             if place_of(where) in self._steps:
                 # Ask only up to the next durable step: that one is reused when its turn comes.

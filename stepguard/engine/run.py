@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -52,16 +52,8 @@ class Run:
     time.
     """
 
-    def __init__(
-        self,
-        engine: Engine,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        label: str | None = None,
-        journal: Journal | None = None,
-    ) -> None:
+    def __init__(self, engine: Engine, *, label: str | None = None, journal: Journal | None = None) -> None:
         self._engine = engine
-        self._clock = clock
         self._label = label
         self._journal = journal
         self._booked = engine.calls
@@ -112,7 +104,7 @@ class Run:
 
     def actions(self) -> list[Action]:
         """What is to be done now, each action once; empty while everything is outstanding."""
-        self._engine.send(Clock(self._clock()))
+        self._tick()
         actions = self._engine.actions()
         self._keep()
         self.settle()
@@ -126,7 +118,7 @@ class Run:
         Args:
             settle: see `send`.
         """
-        self._engine.send(Clock(self._clock()))
+        self._tick()
         action = self._engine.next_action()
         self._keep()
         if settle:
@@ -146,7 +138,7 @@ class Run:
             LedgerError: how the run has ended could not be made durable.
         """
         if not isinstance(event, Clock):
-            self._engine.send(Clock(self._clock()))
+            self._tick()
         self._engine.send(event)
         self._keep()
         if settle:
@@ -178,7 +170,7 @@ class Run:
             UsageError: the run waits for no such step.
             RunConflict: it is kept in a ledger, and another process has continued it.
         """
-        self._engine.send(Clock(self._clock()))
+        self._tick()
         # Before the ledger is reopened: a wrong answer must not leave the run open there.
         self._engine.check_answer(step)
         if self._journal is not None and self._closed:
@@ -193,11 +185,15 @@ class Run:
 
         A run that is done stays as it is.
         """
-        self._engine.send(Clock(self._clock()))
+        self._tick()
         self._engine.cancel(reason)
         with suppress(LedgerError):  # without an end the ledger takes it for one that was killed
             self._keep()
             self.settle()
+
+    def _tick(self) -> None:
+        """Tell the engine the time, which it cannot know by itself."""
+        self._engine.send(Clock(time.monotonic()))
 
     def _keep(self) -> None:
         """Write the model calls that are done with, and the end, to the journal."""

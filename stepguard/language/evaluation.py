@@ -28,6 +28,7 @@ from stepguard.language.expressions import (
     Power,
     format_expression,
     format_value,
+    map_parts,
 )
 from stepguard.language.values import Value, round_exact, to_exact
 
@@ -85,26 +86,10 @@ def substitute(tree: Expression, values: Mapping[str, Value]) -> str:
 
 
 def _filled(tree: Expression, values: Mapping[str, Value]) -> Expression:
-    match tree:
-        case Name(name):
-            value = to_exact(values[name])
-            return tree if isinstance(value, bool | str) else Number(value)
-        case Number():
-            return tree
-        case Negate(operand):
-            return Negate(_filled(operand, values))
-        case Chain(operands, operators):
-            return Chain(tuple(_filled(each, values) for each in operands), operators)
-        case Power(base, exponent):
-            return Power(_filled(base, values), _filled(exponent, values))
-        case Compare(operator, left, right):
-            return Compare(operator, _filled(left, values), _filled(right, values))
-        case Call(function, arguments, mode):
-            return Call(function, tuple(_filled(each, values) for each in arguments), mode)
-        case Logic(operator, operands):
-            return Logic(operator, tuple(_filled(each, values) for each in operands))
-        case Not(operand):
-            return Not(_filled(operand, values))
+    if isinstance(tree, Name):
+        value = to_exact(values[tree.name])
+        return tree if isinstance(value, bool | str) else Number(value)
+    return map_parts(tree, lambda part: _filled(part, values))
 
 
 def _bits(number: Exact) -> int:

@@ -147,23 +147,9 @@ def names_in(tree: Expression) -> tuple[str, ...]:
     stack: list[Expression] = [tree]
     while stack:
         node = stack.pop()
-        match node:
-            case Name(name):
-                found[name] = None
-            case Number():
-                pass
-            case Negate(operand):
-                stack.append(operand)
-            case Chain(operands, _):
-                stack.extend(reversed(operands))
-            case Power(base, exponent):
-                stack += [exponent, base]
-            case Compare(_, left, right):
-                stack += [right, left]
-            case Call(_, arguments, _) | Logic(_, arguments):
-                stack.extend(reversed(arguments))
-            case Not(operand):
-                stack.append(operand)
+        if isinstance(node, Name):
+            found[node.name] = None
+        stack.extend(reversed(parts_of(node)))
     return tuple(found)
 
 
@@ -186,6 +172,27 @@ def parts_of(tree: Expression) -> tuple[Expression, ...]:
             return (left, right)
         case Number() | Name():
             return ()
+
+
+def map_parts(tree: Expression, change: Callable[[Expression], Expression]) -> Expression:
+    """The same expression, with something else in the place of each of its direct children."""
+    match tree:
+        case Negate(operand):
+            return Negate(change(operand))
+        case Not(operand):
+            return Not(change(operand))
+        case Chain(operands, operators):
+            return Chain(tuple(map(change, operands)), operators)
+        case Call(function, operands, mode):
+            return Call(function, tuple(map(change, operands)), mode)
+        case Logic(operator, operands):
+            return Logic(operator, tuple(map(change, operands)))
+        case Power(base, exponent):
+            return Power(change(base), change(exponent))
+        case Compare(operator, left, right):
+            return Compare(operator, change(left), change(right))
+        case Number() | Name():
+            return tree
 
 
 def walk(tree: Expression) -> Iterator[Expression]:

@@ -13,11 +13,10 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
-from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
+from stepguard.backends.base import ReplyFormat
 from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
@@ -27,7 +26,7 @@ from stepguard.language.prose.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode, encode
 from stepguard.language.structures import leaves_changed
 from stepguard.language.typeset import plain, unwrap
-from stepguard.language.value_types import ValueType
+from stepguard.replies.response_models import FieldKind, response_model, shape_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -35,8 +34,6 @@ if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
 
 __all__ = ["EquationFormat", "JsonNumber", "ReplyFormat"]
-
-FieldKind = Literal["equation", "value", "work_and_value"]
 
 _EQUALS = re.compile(r"(?<![<>=!:])=(?!=)|\u2248")  # also "about equal"; not the sign of a comparison
 _VERBS: Final = (
@@ -191,7 +188,7 @@ class EquationFormat:
 
     def response_model(self, steps: Sequence[Step]) -> type[BaseModel]:
         """The model of a reply, built once for each shape; a step with listed options may only answer one of them."""
-        return _response_model(tuple((step.id, self.kind(step), _shape(step)) for step in steps))
+        return response_model(tuple((step.id, self.kind(step), shape_of(step)) for step in steps))
 
 
 def _odd_character(step: Step, *texts: str) -> Deviation | None:
@@ -315,50 +312,3 @@ def _texts_in(data: object) -> Iterator[str]:
             stack += [*node, *node.values()]
         elif isinstance(node, list):
             stack += node
-
-
-_Shape = tuple[str, ...] | ValueType
-"""What the schema says of a value: its options, or the type of one that has parts; of others nothing."""
-
-
-def _shape(step: Step) -> _Shape:
-    # An equation holds more than the option.
-    if step.expression is not None and step.show_work:
-        return ()
-    return step.type if step.type.structured else step.type.options
-
-
-@lru_cache(maxsize=512)
-def _response_model(shape: tuple[tuple[str, FieldKind, _Shape], ...]) -> type[BaseModel]:
-    from pydantic import ConfigDict, Field, create_model
-
-    closed = ConfigDict(extra="forbid")
-
-    def field_type(index: int, kind: FieldKind, of: _Shape) -> object:
-        value: Any = nested(of) if isinstance(of, ValueType) else Literal[of] if of else str
-        if kind != "work_and_value":
-            return value
-        name = "Structure" if isinstance(of, ValueType) else "Choice"
-        return work_and(f"WorkAnd{name}{index}", value) if of else words
-
-    def nested(kind: ValueType) -> Any:
-        if kind.items is not None:
-            return list[nested(kind.items)]  # type: ignore[misc]
-        if kind.record is None:
-            return Literal[kind.options] if kind.options else bool if kind.kind == "boolean" else str
-        inner: dict[str, Any] = {
-            f"field{at}": (nested(of), Field(alias=key)) for at, (key, of) in enumerate(kind.record.fields)
-        }
-        return create_model(kind.record.name, __config__=closed, **inner)
-
-    def work_and(name: str, value: Any) -> type[BaseModel]:
-        # Pydantic 2.10 takes a field only as type and default.
-        return create_model(name, __config__=closed, work=(str, ...), value=(value, ...))
-
-    words = work_and("WorkAndValue", str)
-    # Step ids are aliases: as attributes some would collide with pydantic's own names.
-    fields: dict[str, Any] = {
-        f"field{index}": (field_type(index, kind, of), Field(alias=step_id))
-        for index, (step_id, kind, of) in enumerate(shape)
-    }
-    return create_model(RESPONSE_NAME, __config__=closed, **fields)

@@ -15,11 +15,11 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from stepguard.backends.base import RESPONSE_NAME, ReplyFormat
 from stepguard.core.completions import CUT, FILTERED, STOPPED_EARLY, plain_reason
+from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import DEVIATION_KINDS, Claim, Deviation, DeviationKind, shorten
 from stepguard.errors import BackendError
 from stepguard.language.prose.understanding import Understanding
@@ -36,6 +36,17 @@ if TYPE_CHECKING:
 
 
 TOOL_NAME: Final = RESPONSE_NAME
+_NAME: Final = re.escape(TOOL_NAME)
+_UNREAD_CALL: Final = lazy_pattern(
+    # <tool_call>, <|tool_calls_begin|>, <function=NAME>, <invoke name="NAME">, [TOOL_CALLS], ```tool_call, functools[
+    rf"(?:[<\[`][^\s<>\[\]{{}}]{{0,30}}?(?i:tool|function|invoke|python_tag)|\bfunctools\[)[\s\S]{{0,160}}?\b{_NAME}\b"
+    rf"|(?:<\|channel\|>[^<>]{{0,40}})?\bto\s?=\s?[\w.]{{0,40}}?\b{_NAME}\b"  # harmony: to=functions.NAME
+    rf"|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:functions\.)?{_NAME}\"\s{{0,9}},\s{{0,9}}\"(?:arguments|parameters|input)\"\s{{0,9}}:"
+    rf"|^\s{{0,9}}\**Action:?\**\s{{0,9}}:?\s{{0,9}}{_NAME}\b|^\s{{0,9}}\[?{_NAME}\(\w",
+    re.MULTILINE,
+)
+"""How models of many families begin to call the tool, where the server does not read it as a call."""
+_EXCERPT: Final = 60
 """The name of the tool where a provider answers by a tool call."""
 
 _MAX_EXTRAS: Final = 20
@@ -262,33 +273,12 @@ def _refuse_unread_call(completion: Completion, content: SearchResult, ids: Sequ
     answers = isinstance(content, JsonObject) and not content.keys().isdisjoint(ids)
     if (answers and text.lstrip("\ufeff \t\r\n").startswith("{")) or completion.finish_reason == _UNREAD_BY_ENDPOINT:
         return
-    call = find_unread_call(text, TOOL_NAME)
-    if call is not None:
+    call = _UNREAD_CALL.search(text)
+    # One in an open thinking block was only thought of.
+    if call is not None and isinstance(without_thinking(text[: call.start()]), str):
+        excerpt = text[call.start() : call.start() + _EXCERPT]
         raise BackendError(
-            f"the server left a tool call in the content instead of reading it ({shorten(call)!r}): start it with the "
-            "tool parser of this model, or ask for JSON (mode='json_schema' or 'json')",
+            f"the server left a tool call in the content instead of reading it ({shorten(excerpt)!r}): start it with "
+            "the tool parser of this model, or ask for JSON (mode='json_schema' or 'json')",
             retryable=False,
         )
-
-
-_MARK: Final = (
-    # <tool_call>, <|tool_calls_begin|>, <function=NAME>, <invoke name="NAME">, [TOOL_CALLS], ```tool_call, functools[
-    r"(?:[<\[`][^\s<>\[\]{{}}]{{0,30}}?(?i:tool|function|invoke|python_tag)|\bfunctools\[)[\s\S]{{0,160}}?\b{name}\b"
-    r"|(?:<\|channel\|>[^<>]{{0,40}})?\bto\s?=\s?[\w.]{{0,40}}?\b{name}\b"  # harmony: to=functions.NAME
-    r"|\"name\"\s{{0,9}}:\s{{0,9}}\"(?:functions\.)?{name}\"\s{{0,9}},\s{{0,9}}\"(?:arguments|parameters|input)\"\s{{0,9}}:"
-    r"|^\s{{0,9}}\**Action:?\**\s{{0,9}}:?\s{{0,9}}{name}\b|^\s{{0,9}}\[?{name}\(\w"
-)
-_EXCERPT: Final = 60
-
-
-def find_unread_call(text: str, tool: str) -> str | None:
-    """Where a text begins to call a tool, outside of what was only thought; None where it does not."""
-    call = _pattern(tool).search(text)
-    if call is None or not isinstance(without_thinking(text[: call.start()]), str):
-        return None
-    return text[call.start() : call.start() + _EXCERPT]
-
-
-@lru_cache(maxsize=16)
-def _pattern(tool: str) -> re.Pattern[str]:
-    return re.compile(_MARK.format(name=re.escape(tool)), re.MULTILINE)

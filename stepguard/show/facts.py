@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from stepguard.core.verdicts import STRENGTHS, Deviation, shorten
 from stepguard.errors import ConfigError
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.statements import Statement, assigned, part_of
+from stepguard.procedure.statements import Statement, assigned, part_at
 from stepguard.procedure.steps import Step
 from stepguard.results import COMPLETED, Result
 from stepguard.results.view import AttemptView, ProblemView, ResultView, StepView
@@ -28,8 +28,6 @@ _EXAMPLES: Final = 8
 _MOST_SHOWN: Final = 3
 _REASONS: Final = 3
 _APPROVAL: Final = ".approval"
-_DIGITS: Final = 9
-"""A number in a site has no more of them."""
 GOING_ON: Final = ("queued", "waiting", "answered", "running", "interrupted")
 """How a run stands that has not ended."""
 
@@ -222,13 +220,7 @@ class _Statements:
     def find(self, site: str) -> Statement | Sequence[Statement] | None:
         """The statement at a site, or the block of a branch; None where there is none."""
         if site not in self._known:
-            inside: Statement | Sequence[Statement] | None = self._procedure.body
-            for number in site.split("."):
-                known = inside is not None and number.isdecimal() and len(number) <= _DIGITS
-                inside = part_of(inside, int(number)) if known and inside is not None else None
-                if inside is None:
-                    break
-            self._known[site] = inside
+            self._known[site] = part_at(self._procedure.body, site)
         return self._known[site]
 
     def stop(self, problem: ProblemView | None) -> str | None:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
-from control_flow_harness import RIGHT
+from control_flow_harness import RIGHT, run_watched
 
 from stepguard import Guard, Procedure
 from stepguard.checks import Holds
-from stepguard.language.expressions import Name, Number, format_expression
+from stepguard.language.expressions import Name, Number
 from stepguard.language.terms.operands import Aggregate, ListTerm
-from stepguard.procedure import ForEach, Step, Tool
+from stepguard.procedure import ForEach, Step
 from stepguard.procedure.notation.parsing import parse_term
-from stepguard.results import Result
 from stepguard.testing import SimulatedModel
 
 
@@ -27,30 +26,6 @@ class Case(NamedTuple):
     inputs: Mapping[str, object]
     asked: str
     values: Mapping[str, object]
-
-
-def run(text: str, inputs: Mapping[str, object], **options: Any) -> tuple[Result, list[list[str]], dict[str, object]]:
-    """A run without slips, with what each request asks, and the values of all."""
-    requests: list[list[str]] = []
-    values: dict[str, object] = {}
-    model = SimulatedModel(slips=RIGHT, answers=options.pop("answers", {}))
-
-    class Watched:
-        def complete(self, request: Any) -> Any:
-            requests.append([_shown(step) for step in request.steps])
-            values.update(request.values)
-            return model.complete(request)
-
-    options = {"segment": 50, **options}
-    return Guard(Watched(), **options).run(Procedure.parse(text), inputs), requests, values
-
-
-def _shown(step: Step) -> str:
-    return (
-        f"{step.id}: {step.instruction}"
-        if step.expression is None
-        else f"{step.id} = {format_expression(step.expression)}"
-    )
 
 
 CASES = {
@@ -337,127 +312,23 @@ note_1: Say {word}, long_1 and n_1, {word}.
 def test_a_step_is_asked_over_plain_variables_with_their_values(name: str) -> None:
     """The guard looks up what can be looked up; each value has a name that nothing else has."""
     case = CASES[name]
-    result, requests, values = run(case.text, case.inputs)
+    result, requests, values = run_watched(case.text, case.inputs)
     assert result.problem is None
     assert requests == [each.strip().split("\n") for each in case.asked.strip().split("\n\n")]
     assert {key: values[key] for key in case.values} == case.values
-
-
-def places(result: Result) -> list[tuple[str, str, str]]:
-    """Of every step its place, its name in the run, and its statement."""
-    return [(str(record.occurrence), record.occurrence.step, record.occurrence.site) for record in result.steps]
-
-
-WAYS = """
-procedure double:
-  inputs: v
-  if v > 3:
-    w = by code v * 2
-  else if v > 2:
-    w = by code v * 3
-  else:
-    w = by code v * 4
-  answer: w + 0
-inputs: x
-for each n in [1, 3, 5]:
-  d = call double(v=n)
-  for each m in [n]:
-    e = by code m + 1
-k = by code x
-repeat at most 3 times until k > 1:
-  k = by code k + 1
-repeat at most 2 times until true:
-  j = by code k
-  for each m in [7]:
-    e2 = by code m
-if k > 9:
-  unused = by code 1
-c = call double(v=k)
-"""
-
-
-def test_every_step_tells_its_place_its_name_and_its_statement() -> None:
-    """Branches, loops, rounds and calls are counted as they are entered."""
-    result, requests, _ = run(WAYS, {"x": 0})
-    assert (result.status, result.answer, requests) == ("verified", 8, [])
-    assert places(result) == [
-        ("n[0].d.w", "w_0_d", "0.0.0.2.0"),
-        ("n[1].d.w", "w_1_d", "0.0.0.1.0"),
-        ("n[2].d.w", "w_2_d", "0.0.0.0.0"),
-        ("n[0].m[0].e", "e_0_0", "0.1.0"),
-        ("n[1].m[0].e", "e_1_0", "0.1.0"),
-        ("n[2].m[0].e", "e_2_0", "0.1.0"),
-        ("k", "k", "1"),
-        ("repeat[0].k", "k_b0", "2.0"),
-        ("repeat[1].k", "k_b1", "2.0"),
-        ("repeat2[0].j", "j_c0", "3.0"),
-        ("repeat2[0].m[0].e2", "e2_c0_0", "3.1.0"),
-        ("c.w", "w_c", "5.0.2.0"),
-    ]
-    assert result.ways == {
-        "0": 3, "0.0": 3, "0.0.0.2": 1, "0.0.0.1": 1, "0.0.0.0": 1, "0.1": 3,
-        "2": 2, "3": 1, "3.1": 1, "4.1": 1, "5": 1, "5.0.2": 1,
-    }  # fmt: skip
-    assert dict(result.values) == {
-        "x": 0, "d": (4, 9, 10), "e": ((2,), (4,), (6,)), "k": 2, "j": 2, "e2": (7,), "c": 8,
-    }  # fmt: skip
-
-
-def test_what_some_rounds_do_not_set_is_no_list() -> None:
-    """It is no value of the run either, since there is none for every item."""
-    text = "for each n in [1, 2]:\n  a = by code n\n  if n > 1:\n    b = by code n * 2\nanswer: sum of a\n"
-    result, _, _ = run(text, {})
-    assert (result.answer, dict(result.values)) == (3, {"a": (1, 2)})
-
-
-def test_loops_are_told_apart_however_many_there_are() -> None:
-    """What the rounds of each set has a name of its own."""
-    result, _, _ = run("".join(f"for each n in [{at}]:\n  a{at} = by code n\n" for at in range(54)), {})
-    assert [record.occurrence.step for record in result.steps] == [
-        f"a{at}_{letters}0"
-        for at, letters in enumerate(
-            ["", *"bcdefghijklmnopqrstuvwxyz", *(f"{a}{b}" for a in "bc" for b in "abcdefghijklmnopqrstuvwxyz")][:54]
-        )
-    ]
-
-
-CALLED = "procedure f:\n  inputs: v\n  y = by code 1 / v\n  answer: y + 1\n"
-
-
-@pytest.mark.parametrize(
-    ("text", "path", "site"),
-    [
-        ("for each x in xs:\n  for each y in [xs[5]]:\n    a = by code x\n", "xs[0].for each", "0.0"),
-        ("k = by code 1\nrepeat at most 2 times until xs[k] > 0:\n  k = by code k + 1\n", "repeat", "1"),
-        ("for each x in xs:\n  if xs[5] > 0:\n    a = by code x\nanswer: 1\n", "xs[0].if", "0.0"),
-        ("if true:\n  z = by code 1\n  c = by code z + xs[5]\nanswer: 1\n", "c", "0.0.1"),
-        (f"{CALLED}for each x in xs:\n  c = call f(v=x - 9)\n", "xs[0].c.y", "0.0.0"),
-        (f"{CALLED}for each x in xs:\n  c = call f(v=xs[5])\n", "xs[0].c", "0.0"),
-        ("for each x in xs:\n  repeat at most 1 times until x > 0:\n    a = by code x\n"
-         "  repeat at most 3 times until x < 0:\n    b = by code x\n", "xs[0].repeat2[2]", "0.1"),
-        ("a = by code 1\nanswer: xs[5]\n", "the answer", ""),
-    ],
-)  # fmt: skip
-def test_what_ends_a_run_is_told_by_its_place(text: str, path: str, site: str) -> None:
-    """The innermost statement, in the round and the call that it is in."""
-    head, tail = ("", text) if not text.startswith("procedure") else (CALLED, text.removeprefix(CALLED))
-    result, _, _ = run(f"{head}inputs: xs: list of number\n{tail}", {"xs": [9, 8]})
-    assert result.problem is not None
-    assert (str(result.problem.occurrence), result.problem.occurrence.site) == (path, site), result.problem
-    assert result.status in ("failed", "exhausted")
 
 
 def test_a_name_is_given_again_when_what_had_it_is_over() -> None:
     """Rounds whose values would be called alike take turns: no name grows with their number."""
     long = "the_numbers_that_are_added_up_in_each_of_the_rounds"
     text = f"inputs: {long}: list of number\nk = 0\nrepeat at most 30 times until k >= 24:\n  k = k + {long}[k]\n"
-    result, requests, values = run(text, {long: [1, 2, 3] * 9})
+    result, requests, values = run_watched(text, {long: [1, 2, 3] * 9})
     assert (result.status, result.answer) == ("verified", 24)
     assert len(requests) == 16
     assert {name for name in values if name.startswith("the")} == {long[:40], f"{long[:40]}_"}
     body = f"for each n in at:\n  k = n + {long}[n]\nanswer: count of k\n"
     text = f"inputs: {long}: list of number, at: list of integer\n{body}"
-    _, _, values = run(text, {long: [5] * 150, "at": [*range(150)]}, segment=8)
+    _, _, values = run_watched(text, {long: [5] * 150, "at": [*range(150)]}, segment=8)
     assert len([name for name in values if name.startswith("the")]) < 150
 
 
@@ -472,97 +343,10 @@ for each x in xs:
       b = a * 3
 answer: count of xs
 """
-    _, requests, _ = run(text, {"xs": [0, 1] * 20})
+    _, requests, _ = run_watched(text, {"xs": [0, 1] * 20})
     assert [len(each) for each in requests] == [20]
-    _, requests, _ = run(text, {"xs": [*range(1, 41)]})
+    _, requests, _ = run_watched(text, {"xs": [*range(1, 41)]})
     assert [len(each) for each in requests] == [32, 39, 8]
-
-
-ASKED = """
-record Item:
-  what: text
-  price: money(EUR)
-inputs: items: list of Item, total: money(USD), word: text
-for each item in items:
-  twice = item.price * 2
-  label: text = by code item.what
-  number = by code item.price
-  fine: boolean = ask person "Is {label} for {number}, that is {twice}, of {total} or {word} fine?"
-"""
-
-
-def test_a_person_is_asked_with_the_values_of_the_round() -> None:
-    """Amounts with their currency where they have one, and text that could be taken for more in quotes."""
-    questions: list[str | None] = []
-
-    def ask(step: Step, values: Mapping[str, object]) -> bool:
-        questions.append(step.instruction)
-        return True
-
-    items = [{"what": "a pen", "price": "2.50"}, {"what": 'é?\n"', "price": "3"}]
-    result, _, _ = run(ASKED, {"items": items, "total": "9.00", "word": "yes"}, person=ask)
-    assert result.status == "verified"
-    assert questions == [
-        "Is a pen for 2.50 EUR, that is 5.00 EUR, of 9.00 USD or yes fine?",
-        r'Is "é?\n\"" for 3.00 EUR, that is 6.00 EUR, of 9.00 USD or yes fine?',
-    ]
-
-
-def test_an_argument_of_a_tool_is_shown_as_what_it_is() -> None:
-    """Before the call is approved: amounts with their currency, however they are come by, and texts in quotes."""
-    text = """
-record Line:
-  what: text
-  price: money(EUR)
-record Bare:
-  price: number
-inputs: items: list of money(EUR), who: text, lines: list of Line, rates: list of percent, dollars: list of money(USD)
-procedure doubled:
-  inputs: amount, bare: Bare
-  sent: text = tool pay(amount=amount * 2, all=[amount], bare=bare)
-for each item in items:
-  kept = item * 2
-  r: text = tool pay(amount=item, total=kept, third=item / 3, who=who, first=items[0], note="é", all=items)
-for each line in lines:
-  s: text = tool pay(amount=line.price if line.price > 0 EUR else 0 EUR, line=line, rate=rates[0], most=max of items)
-if count of items > 1:
-  for each x in items:
-    t: text = tool pay(amount=x)
-else:
-  for each x in dollars:
-    t: text = tool pay(amount=x)
-last = call doubled(amount=dollars[0], bare={price: dollars[0] * 3})
-answer: count of r
-"""
-    questions: list[tuple[str | None, str]] = []
-
-    def ask(step: Step, values: Mapping[str, object]) -> bool:
-        questions.append((step.instruction, step.id))
-        return True
-
-    def pay(**given: object) -> str:
-        return "paid"
-
-    procedure = Procedure.parse(text, tools={"pay": Tool(pay, approval=True)})
-    given = {"items": ["1.00"], "who": "Ann", "lines": [{"what": "pen", "price": "2"}], "rates": ["5%"]}
-    result = Guard(SimulatedModel(slips=RIGHT), person=ask).run(procedure, {**given, "dollars": ["3"]})
-    assert result.status == "verified"
-    first = 'amount=1.00 EUR, total=2.00 EUR, third=1/3 EUR, who="Ann", first=1.00 EUR, note="é", all=[1.00 EUR]'
-    line = 'amount=2.00 EUR, line={"what": "pen", "price": 2.00 EUR}, rate=5%, most=1.00 EUR'
-    assert questions == [
-        (f"Approve the call pay({given})?", name)
-        for given, name in (
-            (first, "approve_r_0"),
-            (line, "approve_s_b0"),
-            ("amount=3.00 USD", "approve_t_c0"),
-            ('amount=6.00 USD, all=[3.00 USD], bare={"price": 9.00 USD}', "approve_sent_last"),
-        )
-    ]
-    assert [place for place in places(result) if place[0].startswith("items")] == [
-        ("items[0].kept", "kept_0", "0.0"),
-        ("items[0].approve_r", "approve_r_0", "0.1.approval"),
-        ("items[0].r", "r_0", "0.1"),
-    ]
 
 
 def test_amounts_are_given_as_numbers_of_units_where_they_are_one() -> None:
@@ -575,7 +359,7 @@ b: quantity(kg/l) = w / 1 l
 c = w / 500 g + 1
 d = 6 % 4 / 1 + h / 1 h
 """
-    _, requests, values = run(text, {"w": "5 kg", "h": "2 h"})
+    _, requests, values = run_watched(text, {"w": "5 kg", "h": "2 h"})
     assert requests == [
         ["a = w_in_kg * 2", "d = 6 % 4 / 1 + h_in_h"],
         ["b: Work out w / 1 l.", "c: Work out w / 500 g + 1."],
@@ -605,12 +389,12 @@ c = call f(b=f, t=z, o=z, p=p, m=n, i=n * 2, d=day, ns=ns)
 answer: c
 """
     given = {"f": True, "z": "x", "p": "5%", "n": "2.5", "day": "2026-01-31", "ns": [1, 2.5]}
-    result, _, _ = run(text, given)
+    result, _, _ = run_watched(text, given)
     assert result.problem is None
     assert result.answer is not None
     assert Procedure.parse(text).answer_type.write(result.answer) == (
         '{"b": true, "t": "x", "o": "x", "p": "5%", "m": "2.50", "i": "5", "d": "2026-01-31", "ns": ["1.0", "2.5"]}'
     )
     for name, wrong in (("n", "2.505"), ("n", "2.7"), ("z", "q"), ("ns", [1.25])):
-        result, _, _ = run(text, {**given, name: wrong})
+        result, _, _ = run_watched(text, {**given, name: wrong})
         assert (result.status, str(result.problem).partition(":")[0]) == ("failed", "step c")

@@ -10,18 +10,16 @@ as it is written, and its value is checked against the exact one (`stepguard.che
 
 from __future__ import annotations
 
-import json
-import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
 from operator import is_not
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import Final
 
 from stepguard.checks.expression_values import Evaluates
 from stepguard.core.verdicts import Strength, weakest
+from stepguard.engine.control.person_questions import told_to_person
 from stepguard.engine.control.scopes import (
     Gathered,
     Known,
@@ -33,25 +31,20 @@ from stepguard.engine.control.scopes import (
     support_of,
 )
 from stepguard.engine.control.sources import State, asked_type
+from stepguard.engine.control.value_names import Aggregated, ValueNames
 from stepguard.errors import EvaluationError
 from stepguard.language.expressions import (
     Call,
     Chain,
-    Compare,
     Expression,
     Logic,
     Name,
-    Negate,
-    Not,
     Number,
-    Power,
     format_expression,
-    walk,
+    map_parts,
+    truths_in,
 )
-from stepguard.language.quantities import Amount
-from stepguard.language.records import Record
 from stepguard.language.terms.evaluation import evaluate_term
-from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.terms.operands import (
     Aggregate,
     Choice,
@@ -61,104 +54,14 @@ from stepguard.language.terms.operands import (
     Member,
     Operand,
     is_variable,
+    operands_in,
     variables_in,
 )
 from stepguard.language.value_types import ValueType
-from stepguard.language.values import Value, show_value, to_decimal, to_exact
+from stepguard.language.values import Value, show_value, to_exact
 from stepguard.procedure.steps import PLACEHOLDER, Performer, Step
 
-_ODD: Final = re.compile(r"[^A-Za-z0-9_]+")
-_PLAIN: Final = re.compile(r"[\w][\w .'-]{0,80}")
-"""Text that may stand in a question as it is: it can end no quote, no line and no list."""
-_LONGEST: Final = 40
 _SCALAR: Final = (int, Fraction, Decimal, bool, str)
-
-
-class _Aggregated(NamedTuple):
-    """The value of an operand, and the bindings that its names had then."""
-
-    tree: Operand
-    read: tuple[NameBinding | None, ...]
-    value: Value
-    support: Strength
-
-
-class ValueNames:
-    """The names that values get in the state of a run, beside those of the variables.
-
-    Args:
-        declared: the names of the procedure, and of those that it calls: none of them is given again.
-        calls: those of them that are calls of another procedure.
-        set_by_steps: those of them that steps set, which have other names in the rounds of a loop.
-    """
-
-    def __init__(self, declared: frozenset[str], calls: frozenset[str], set_by_steps: frozenset[str]) -> None:
-        self._shared: dict[str, str] = {}  # the newest name, by label
-        self._labels: dict[str, str] = {}  # the reverse of `_shared`
-        self._uses: Counter[str] = Counter()  # in how many scopes a name is in use
-        self.aggregates: dict[int, _Aggregated] = {}  # by id(tree): worked out once, not in every round
-        self._declared = declared
-        self._set = set_by_steps
-        # A declared `paid_1` would clash with `paid` of round 1: the separator grows until no declared name ends that
-        # way.
-        separator = "_"
-        behind = "|".join(("[a-z]*[0-9]+", *map(re.escape, sorted(calls))))
-        while any(re.search(rf"{separator}(?:{behind})\Z", name) for name in declared):
-            separator += "_"
-        self.separator: Final = separator
-        self._round: Final = re.compile(rf"(.+?)(?:{separator}(?:{behind}))+")
-
-    def define(self, label: str, value: Value, support: Strength, scope: Scope, state: State) -> str:
-        """A name for a value, as long as the scope lasts; the same one where it has been given already.
-
-        Rounds of a loop share it, whenever they come up: what a step is does not hang on what is over by then.
-        """
-        for given in (scope.given.get(label, ""), self._shared.get(label, "")):
-            known = given in state.values and _same(state.values[given], value)
-            if known and state.support((given,)) == support:
-                break
-        else:
-            given = self._new(label, state)
-            state.define(given, value, support)
-            self._shared[label], self._labels[given] = given, label
-        if scope.given.get(label) != given:
-            self._uses[given] += 1
-            scope.given[label] = given
-        return given
-
-    def release(self, names: Iterable[str]) -> list[str]:
-        """A scope is over, or a value that has a name of its own: those of the names that nothing uses any more."""
-        free = []
-        for name in names:
-            self._uses[name] -= 1
-            if self._uses[name] <= 0:
-                del self._uses[name]
-                free.append(name)
-                label = self._labels.pop(name, None)
-                if label is not None and self._shared.get(label) == name:
-                    del self._shared[label]
-        return free
-
-    def _new(self, label: str, state: State) -> str:
-        name = label
-        if not label.isidentifier() or len(label) > _LONGEST:
-            name = _ODD.sub("_", label).strip("_")[:_LONGEST] or "value"
-            if name[0].isdigit():
-                name = f"v{name}"
-        return self.free(name, state)
-
-    def free(self, name: str, state: State) -> str:
-        """A name that nothing has, and no variable will have."""
-        while name in state.values or self._taken(name):
-            name += "_"
-        return name
-
-    def _taken(self, name: str) -> bool:
-        """Whether a variable has this name, or will have it in a round of a loop or in a call."""
-        if name in self._declared:
-            return True
-        inside = self._round.fullmatch(name)
-        return inside is not None and inside[1] in self._set
 
 
 class Lowering:
@@ -289,7 +192,7 @@ class Lowering:
             case Choice(then, condition, otherwise):
                 view = ScopeValues(self._scope, self._state)
                 # The other side is not looked at: it may have no value, and no prompt shows a way that was not taken.
-                truth = evaluate_term(condition, view, self._tables)
+                truth = evaluate_term(condition, view, self._scope.tables)
                 self.control = weakest((self.control, view.support))
                 return self.expression(then if truth else otherwise)
             case Aggregate():
@@ -298,26 +201,9 @@ class Lowering:
                 return self._looked_up(tree)
             case Name(name):
                 return self._variable(name)
-            case Number():
-                return tree
-            case Negate(operand):
-                return Negate(self.expression(operand))
-            case Not(operand):
-                return Not(self.expression(operand))
             case Chain(operands, operators):
                 return self._chain(operands, operators)
-            case Logic(operator, operands):
-                return Logic(operator, tuple(map(self.expression, operands)))
-            case Power(base, exponent):
-                return Power(self.expression(base), self.expression(exponent))
-            case Compare(operator, left, right):
-                return Compare(operator, self.expression(left), self.expression(right))
-            case Call(function, arguments, mode):
-                return Call(function, tuple(map(self.expression, arguments)), mode)
-
-    @property
-    def _tables(self) -> Mapping[str, Table]:
-        return self._scope.tables
+        return map_parts(tree, self.expression)
 
     def _chain(self, operands: tuple[Expression, ...], operators: tuple[str, ...]) -> Expression:
         """A sum or product; ``over / 1 days`` in it is the number of days, which nobody has to work out."""
@@ -340,7 +226,7 @@ class Lowering:
         if not isinstance(amount, Name) or isinstance(amount, Aggregate | Choice):
             return None
         view = ScopeValues(self._scope, self._state)
-        value = evaluate_term(Chain((amount, unit), ("/",)), view, self._tables)
+        value = evaluate_term(Chain((amount, unit), ("/",)), view, self._scope.tables)
         if _number(value) is None:  # such as a density
             return None
         label = f"{self._label(amount)}_in_{(unit.text or '').removeprefix('1 ')}"
@@ -366,7 +252,7 @@ class Lowering:
         known = self._names.aggregates.get(id(tree)) if read else None
         if known is None or len(known.read) != len(read) or any(map(is_not, known.read, read)):
             view = ScopeValues(self._scope, self._state)
-            known = _Aggregated(tree, read, evaluate_term(tree, view, self._tables), view.support)
+            known = Aggregated(tree, read, evaluate_term(tree, view, self._scope.tables), view.support)
             if read:
                 self._names.aggregates[id(tree)] = known
         return Name(self._define(self._label(tree), known.value, known.support))
@@ -391,12 +277,9 @@ class Lowering:
                 return f"{tree.name}{self._scope.suffix}"
             case Name(name):
                 binding = self._scope.find(name)
-                match binding:
-                    case Variable(flat):
-                        return flat
-                    case Known(_, _, label):
-                        return label
-                return name
+                if isinstance(binding, Variable):
+                    return binding.name
+                return binding.label if isinstance(binding, Known) else name
             case Number():
                 return format_expression(tree)
         return f"{format_expression(tree)}{self._scope.suffix}"
@@ -442,18 +325,12 @@ class Lowering:
         if not step.type.scalar:
             return False
         if is_variable(tree):
-            return self._scalar(tree.name)
-        truths: set[str] = set()
-        for node in walk(tree):
-            if isinstance(node, Operand):
-                return False
-            if isinstance(node, Logic | Not):
-                truths.update(part.name for part in _operands(node))
+            kind = self._reads[tree.name]
+            return kind.scalar if kind is not None else isinstance(self._state.values[tree.name], _SCALAR)
+        if next(operands_in(tree), None) is not None:
+            return False
+        truths = truths_in(tree)
         return all(self._numeric(name, truth=name in truths) for name in self._reads)
-
-    def _scalar(self, name: str) -> bool:
-        kind = self._reads.get(name)
-        return kind.scalar if kind is not None else isinstance(self._state.values[name], _SCALAR)
 
     def _numeric(self, name: str, *, truth: bool) -> bool:
         kind = self._reads[name]
@@ -461,36 +338,6 @@ class Lowering:
             return kind.numeric or (truth and kind.kind == "boolean")
         value = self._state.values[name]
         return _number(value) is not None or (truth and isinstance(value, bool))
-
-
-def told_to_person(value: Value, kind: ValueType, *, plain: bool = True) -> str:
-    """A value in a question to a person: each amount with its currency; text in quotes, unless it is `plain`."""
-    if isinstance(value, str):
-        return value if plain and _PLAIN.fullmatch(value) else json.dumps(value, ensure_ascii=False)
-    if kind.items is not None and isinstance(value, tuple):
-        return f"[{', '.join(told_to_person(each, kind.items, plain=False) for each in value)}]"
-    if kind.record is not None and isinstance(value, Record):
-        parts = ((key, told_to_person(value[key], each, plain=False)) for key, each in kind.record.fields)
-        return f"{{{', '.join(f'{json.dumps(key)}: {text}' for key, text in parts)}}}"
-    number = to_exact(value.value if isinstance(value, Amount) else value)
-    if kind.scale is not None and isinstance(number, int | Fraction):
-        # What was computed may have more places than its type: all of them are shown, and none is rounded.
-        if (number * 10**kind.scale).denominator != 1:
-            text = ValueType(kind="percent").write(number) if kind.kind == "percent" else show_value(value)
-        else:
-            text = kind.write(value if isinstance(value, Amount) else to_decimal(number, kind.scale))
-        return text if kind.currency is None else f"{text} {kind.currency}"
-    return kind.write(value)
-
-
-def _same(one: Value, other: Value) -> bool:
-    """Whether two values are the same, also in their type; the same list is not looked through."""
-    return one is other or (type(one) is type(other) and one == other)
-
-
-def _operands(node: Logic | Not) -> tuple[Name, ...]:
-    parts = node.operands if isinstance(node, Logic) else (node.operand,)
-    return tuple(part for part in parts if isinstance(part, Name))
 
 
 def _number(value: Value) -> Number | None:

@@ -105,6 +105,11 @@ class Scope:
         self._bindings[name] = binding
         return before
 
+    def begin_loop(self) -> int:
+        """The number of a loop among those that begin here, from 0."""
+        self.loops += 1
+        return self.loops - 1
+
     @property
     def own(self) -> Mapping[str, NameBinding]:
         """What is bound in this very scope."""

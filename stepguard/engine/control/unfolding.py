@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from fractions import Fraction
 from typing import Final
 
 from stepguard.core.verdicts import Strength, weakest
-from stepguard.engine.control.lowering import Lowering, ValueNames, told_to_person
+from stepguard.engine.control.lowering import Lowering
+from stepguard.engine.control.person_questions import approval
 from stepguard.engine.control.scopes import (
     Gathered,
     Known,
@@ -28,6 +30,7 @@ from stepguard.engine.control.scopes import (
     weakened,
 )
 from stepguard.engine.control.sources import Halt, Pending, State
+from stepguard.engine.control.value_names import ValueNames
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, ValueRefused
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.models import to_python
@@ -106,10 +109,8 @@ class Unfolding:
         """See `StepSource.variables`."""
         shown: dict[str, Value] = {}
         for name, binding in self._scope.own.items():
-            try:
+            with suppress(Undecided):
                 shown[name] = resolve(binding, self._state)
-            except Undecided:
-                continue
         return shown
 
     def output(self) -> object:
@@ -192,19 +193,13 @@ class Unfolding:
 
     def _approval(self, step: Step, scope: Scope, control: Strength, site: str) -> _Walk:
         """Ask a person before a tool is called; the run ends where the answer is no."""
-        shown = []
+        arguments = {}
         for name, tree in step.arguments:
-            value, _ = yield from self._value(tree, scope)
-            # Text is always quoted: an argument cannot pass for another one, or for the end of the question.
-            shown.append(f"{name}={told_to_person(value, self._procedure.shown[site][name], plain=False)}")
+            arguments[name], _ = yield from self._value(tree, scope)
         # It has a name of its own that no variable has, and is bound to none.
         id = self._names.free(f"approve_{step.id}{scope.suffix}", self._state)
-        question = f"Approve the call {step.operation}({', '.join(shown)})?"
-        asked = Step(id, instruction="Approve?", type="boolean", performer="person").occurrence(
-            id, {}, expression=None, instruction=question, reads=(), checks=(), show_work=False
-        )
-        path = f"{scope.path}approve_{step.id}"
-        yield Pending(asked, path, f"{site}.approval", control)
+        asked = approval(id, step, arguments, self._procedure.shown[site])
+        yield Pending(asked, f"{scope.path}approve_{step.id}", f"{site}.approval", control)
         while id not in self._state.values:
             yield (id,)
         self._drop_later((id,))
@@ -235,10 +230,10 @@ class Unfolding:
         begun = 0
         # What has effects is performed in the order of writing.
         window = 1 if any(step.performer in EFFECTIVE for step in performed_in(loop.body)) else _WINDOW
-        loops = self._loop(scope)
+        loop_number = scope.begin_loop()
         while begun < len(items) or walks:
             while begun < len(items) and len(walks) < window:
-                inner = self._round(scope, loops, begun, f"{of}[{begun}]")
+                inner = self._round(scope, loop_number, begun, f"{of}[{begun}]")
                 label = f"{loop.variable}{inner.suffix}"
                 inner.bind(loop.variable, Known(items[begun], support, label))
                 rounds.append(inner)
@@ -264,11 +259,6 @@ class Unfolding:
             if len(values) == len(rounds):  # what some rounds do not set is no list, and nothing behind may read it
                 scope.bind(name, Gathered(tuple(values), control))
 
-    def _loop(self, scope: Scope) -> int:
-        """The number of a loop among those that begin in a scope, from 0."""
-        number, scope.loops = scope.loops, scope.loops + 1
-        return number
-
     def _round(self, scope: Scope, loop: int, number: int, path: str) -> Scope:
         """The scope of a round. What it sets has a name that no round of another loop has: `k_0`, then `k_b0`."""
         letters = ""
@@ -279,11 +269,11 @@ class Unfolding:
         return Scope(scope, suffix=suffix, path=f"{scope.path}{path}.", tables=scope.tables)
 
     def _repeat(self, loop: Repeat, scope: Scope, control: Strength, site: str) -> _Walk:
-        carried, loops = assigned(loop.body), self._loop(scope)
+        carried, loop_number = assigned(loop.body), scope.begin_loop()
         scope.repeats += 1
         here = "repeat" if scope.repeats == 1 else f"repeat{scope.repeats}"
         for number in range(loop.most):
-            inner = self._round(scope, loops, number, f"{here}[{number}]")
+            inner = self._round(scope, loop_number, number, f"{here}[{number}]")
             self.ways[site] += 1
             yield from self._body(loop.body, inner, control, f"{site}.")
             over, support = yield from self._value(loop.until, inner)
@@ -351,12 +341,6 @@ def _passed(value: Value, kind: ValueType) -> Value:
 
 def _label(statement: Statement) -> str:
     """What a statement is called at the end of a path."""
-    match statement:
-        case Step(id) | ProcedureCall(id):
-            return id
-        case If():
-            return "if"
-        case ForEach():
-            return "for each"
-        case Repeat():
-            return "repeat"
+    if isinstance(statement, Step | ProcedureCall):
+        return statement.id
+    return "if" if isinstance(statement, If) else "for each" if isinstance(statement, ForEach) else "repeat"

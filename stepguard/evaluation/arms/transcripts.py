@@ -33,7 +33,8 @@ from stepguard.evaluation.arms.reading import TranscriptReading, read_run, same
 from stepguard.evaluation.families import Demonstration, Task
 from stepguard.evaluation.knobs import Named
 from stepguard.procedure.steps import Step
-from stepguard.replies.formats import EquationFormat, FieldKind
+from stepguard.replies.formats import EquationFormat
+from stepguard.replies.response_models import FieldKind
 from stepguard.replies.thinking import without_thinking
 
 _DIRECT: Final = (

@@ -122,12 +122,11 @@ class CaseFamily:
         return about
 
 
-def load_cases(procedure: Procedure, path: str | Path, *, name: str | None = None) -> CaseFamily:
+def load_cases(procedure: Procedure, path: str | Path) -> CaseFamily:
     """The cases of a file, every one checked.
 
     Args:
         path: JSON lines, or a list in a ``.json``, or a ``.csv``; see `stepguard.evaluation.cases.files`.
-        name: what to call the family; the procedure's name by default, or that of the file where it has none.
 
     Raises:
         ConfigError: the procedure cannot be measured by cases, or a case does not fit it or contradicts it; the file
@@ -139,7 +138,7 @@ def load_cases(procedure: Procedure, path: str | Path, *, name: str | None = Non
     _check_different(cases, file)
     judged = [step.id for step in procedure.steps if all(step.id in case.truth for case in cases)]
     judged.sort(key=lambda step: step == procedure.answer)
-    called = name or (procedure.name if procedure.name != "procedure" else file.stem)
+    called = procedure.name if procedure.name != "procedure" else file.stem  # one that declares none is called so
     if called.partition("(")[0].strip() in family_names():
         called = f"procedure {called}"  # whoever reads the outcomes must not take them for those of that family
     return CaseFamily(name=called, procedure=procedure, cases=tuple(cases), judged=tuple(judged))

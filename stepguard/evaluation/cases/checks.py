@@ -14,8 +14,9 @@ from stepguard.language.evaluation import evaluate
 from stepguard.language.strict_json import JsonNumber
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, encodable
-from stepguard.procedure.procedure import Procedure, check_straight
+from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
+from stepguard.procedure.straight import check_straight
 
 _LONGEST: Final = 80  # a message names a case, and does not print it
 

@@ -33,7 +33,8 @@ from stepguard.evaluation.published.proc_pieces import (
     strings_by_index,
     substrings,
 )
-from stepguard.evaluation.published.proc_rows import merging, pushing, removing, rotating, sorting, splitting_parts
+from stepguard.evaluation.published.proc_replayed import merging, sorting
+from stepguard.evaluation.published.proc_rows import pushing, removing, rotating, splitting_parts
 from stepguard.evaluation.published.proc_steps import Cut, CutStep, ProcState
 from stepguard.language.values import Value
 from stepguard.procedure.examples import Example

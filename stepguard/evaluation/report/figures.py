@@ -145,6 +145,7 @@ def _study(task: str, by_cell: Mapping[tuple[str, int], Sequence[TaskOutcome]]) 
     free = tuple(arm for arm in arms if kind_of(arm) == "unguarded")
     rivals = [arm for arm in reversed(arms) if arm != GUARD and kind_of(arm) != "by code"]
     pairs = [(GUARD, arm) for arm in rivals] if GUARD in arms else []
+    # What each part adds: the unguarded arms are run from the barest to the one that is most like the guard.
     pairs += [(later, earlier) for earlier, later in pairwise(free)]
     contrasts = [
         contrast

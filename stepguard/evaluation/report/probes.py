@@ -57,7 +57,7 @@ def _slopes(cell: dict[float, dict[int, tuple[int, int]]]) -> tuple[float | None
     if slope is None:
         return None, None
     seeds = sorted({seed for counts in cell.values() for seed in counts})
-    chance = random.Random(len(seeds))
+    chance = random.Random(len(seeds))  # the same outcomes give the same bytes
     drawn: list[float] = []
     for _ in range(_DRAWS):  # programs are drawn with all their rates
         chosen = chance.choices(seeds, k=len(seeds))

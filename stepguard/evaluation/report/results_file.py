@@ -57,9 +57,9 @@ def _compared(
     paired: list[dict[str, Any]] = []
     for (task, length), arms in cells.items():
         rows += [_row(arm, task, length, runs, price) for arm, runs in arms.items()]
-        if "guard" in arms:
-            compared = [arm for arm in arms if arm != "guard" and kind_of(arm) in ("unguarded", "guarded")]
-            pairs = [_paired("guard", arm, task, length, arms) for arm in compared]
+        if GUARD in arms:
+            compared = [arm for arm in arms if arm != GUARD and kind_of(arm) in ("unguarded", "guarded")]
+            pairs = [_paired(arm, task, length, arms) for arm in compared]
             paired += [each for each in pairs if each is not None]
     return rows, paired
 
@@ -145,16 +145,16 @@ def _cost(outcomes: Sequence[TaskOutcome], price: Price) -> Decimal:
 
 
 def _paired(
-    arm: str, baseline: str, task: str, length: int | str, arms: Mapping[str, Sequence[TaskOutcome]]
+    baseline: str, task: str, length: int | str, arms: Mapping[str, Sequence[TaskOutcome]]
 ) -> dict[str, Any] | None:
     by_seed = {each.seed: each for each in arms[baseline]}
-    pairs = [(each, by_seed[each.seed]) for each in arms[arm] if each.seed in by_seed]
+    pairs = [(each, by_seed[each.seed]) for each in arms[GUARD] if each.seed in by_seed]
     if not pairs:  # stopped before both had run the same program
         return None
     # Lenient reading on both sides: the baseline is not to lose by a missing answer line.
     comparison = compare([one.right_lenient for one, _ in pairs], [other.right_lenient for _, other in pairs])
     intervals = {name: list(value) for name, value in asdict(comparison).items() if isinstance(value, tuple)}
-    about = {"arm": arm, "baseline": baseline, "task": task, "length": length}
+    about = {"arm": GUARD, "baseline": baseline, "task": task, "length": length}
     return {**about, **asdict(comparison), **intervals, "no_width": comparison.interval[0] == comparison.interval[1]}
 
 
