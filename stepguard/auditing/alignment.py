@@ -96,6 +96,7 @@ class Alignment:
             if numbers is not None:
                 chains[chain] = numbers
             unsure = unsure or (numbers is None and bool(own))
+        # A label that fits several loops places its claim in none: guessed, it would be held against another round.
         chains = {} if unsaid else chains
         known = None if chains else self._unplaced.get(name)
         group = known or ClaimGroup(name, [], chains)

@@ -100,8 +100,10 @@ def find_answers(
     for match in _MARKER.finditer(body):
         word = (match["word"] or "").lower()
         before = body[max(0, match.start() - 1) : match.start()]
+        # `subtotal:` is another name, and a `result:` may stand in every line.
         if before.isalnum() or before == "_" or (word == "result" and not match["final"]):
             continue
+        # A step may be called `total`: its line is a claim about it, unless that says that it is final.
         if word in own and not match["final"]:
             continue
         group = "rest" if match["rest"] is not None else "next"
@@ -119,6 +121,7 @@ def find_answers(
             continue
         outermost.append(each)
     outermost = list(_asserted(outermost, body, names, given))
+    # An answer in front of a correction may be what is corrected: it says nothing for certain.
     taken_back = max((start for start, _ in find_corrections(body, names)), default=-1)
     return [each if taken_back < each.end else replace(each, value=None, strict=False) for each in outermost]
 

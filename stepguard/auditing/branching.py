@@ -6,25 +6,24 @@ Every step of the right way gets a verdict; what the transcript carries out beyo
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import replace
-from fractions import Fraction
 from typing import Final
 
 from stepguard.auditing.alignment import Alignment
 from stepguard.auditing.answers import Stated
 from stepguard.auditing.claim_groups import ClaimGroup, repeats
+from stepguard.auditing.comparisons import false_comparisons
 from stepguard.auditing.findings import Finding, StepAudit
-from stepguard.auditing.judging import Auditor, claims_of, says_something, telling, value_after
+from stepguard.auditing.judging import Auditor
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.names import Entry, Names, joined
 from stepguard.auditing.numberings import Numberings
 from stepguard.auditing.occurrences import Places
 from stepguard.auditing.outcome import Audit
-from stepguard.auditing.states import Claimed, Judge, Ruling
+from stepguard.auditing.states import Claimed, Judge, Ruling, claims_of, says_something, telling, value_after
 from stepguard.auditing.ways import Key, Reached, Way, computed, judge_of, take
 from stepguard.core.verdicts import shorten
 from stepguard.errors import EvaluationError, ValueRefused
@@ -40,15 +39,6 @@ _NO_WAY: Final = "the procedure does not come to it here"
 _BESIDE: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})\b(?=[^\n]{0,40}[0-9])")
 _HEADS: Final = re.compile(r"[,;\t]")
 _CLAIMED: Final = re.compile(r"(?<![\w.])([A-Za-z_]\w{0,63})[\"'*`_]{0,3} {0,3}(?:[:=\u2192]|->|is\b|equals\b)")
-_NUMBER: Final = r"-?[0-9]{1,30}(?:,[0-9]{3}){0,9}(?:\.[0-9]{1,30})?"
-_COMPARED: Final = re.compile(
-    r"(?:(?P<since>\b(?:since|because) )|(?:^[ \t>*+-]{0,12}|[.;] ))[*_`]{0,2}"
-    rf"(?P<left>{_NUMBER}) ?(?P<sign><=|>=|==|[<>\u2264\u2265]) ?(?P<right>{_NUMBER})[*_`]{{0,2}}"
-    r"(?:(?P<truth> is (?:true|false|not true))\b|(?=[,;.)](?!\w)|\s*\n|\s*\Z))",
-    re.IGNORECASE | re.MULTILINE,
-)
-"""A comparison of two numbers that is said to hold, or not to."""
-_SIGNS: Final = {"<": operator.lt, ">": operator.gt, "<=": operator.le, ">=": operator.ge, "==": operator.eq}
 _ALIAS: Final = re.compile(r"q[\u4e00-\u9fff]{2}")
 
 
@@ -169,7 +159,8 @@ class BranchingAuditor(Auditor):
 
         self.right = self._go(value)
         self._beyond(used)
-        self._comparisons()
+        for span, reason in false_comparisons(self.body):
+            self._find("unfaithful_work", None, span, reason)
         return step_claims
 
     def _resting(self, step: Step, index: int, entry: Entry, expected: Value | None) -> StepAudit:
@@ -253,6 +244,7 @@ class BranchingAuditor(Auditor):
             labelled = any(each is not None for numbers in group.chains.values() for each in numbers)
             right, read = values.get(group.name, []), Judge(self.places.steps[group.name], self.timeout).read
             claimed = [read(entry) for entry in entries]
+            # Values that are listed again, as in a summary, are no further rounds.
             if (group.reached or not labelled) and not group.dropped and repeats(group, entries, claimed, right):
                 continue
             known = set(right)
@@ -267,17 +259,6 @@ class BranchingAuditor(Auditor):
                     self._find("extra_step", group.name, (entry.start, entry.end), _NO_WAY)
                 elif right or entry.value is not None or any(map(str.isdigit, entry.unread)):  # not: is not needed
                     self._unjudged(group.name, "which step of the run it is about is not known", entry)
-
-    def _comparisons(self) -> None:
-        """Findings about comparisons of numbers that are said to hold and do not, or the other way round."""
-        for match in _COMPARED.finditer(self.body):
-            if match["since"] or match["truth"]:
-                sign = match["sign"].replace("\u2264", "<=").replace("\u2265", ">=")
-                left, right = (Fraction(match[side].replace(",", "")) for side in ("left", "right"))
-                holds = match["truth"] in (None, " is true")
-                if sign in _SIGNS and _SIGNS[sign](left, right) != holds:
-                    reason = f"{left} {sign} {right} does {'not ' if holds else ''}hold"
-                    self._find("unfaithful_work", None, match.span("left")[:1] + match.span("right")[1:], reason)
 
     def _fails(self, entries: list[Entry], judge: Judge) -> bool:
         """Whether what is claimed of a step is wrong by the right values."""

@@ -8,19 +8,18 @@ a value leaves the claim without one. Nothing is guessed.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Final
 
-from stepguard.auditing.claims import disowned, read_claim, read_value, read_words, words_behind
+from stepguard.auditing.amounts import read_value
+from stepguard.auditing.assertions import asserted, understood
+from stepguard.auditing.claims import read_claim, read_words
 from stepguard.auditing.layouts import as_claims
-from stepguard.auditing.lines import LABEL, Lines
+from stepguard.auditing.lines import LABEL, logical_lines
 from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.tables import RowReader, another_unit
-from stepguard.documents.tables import read_caption
-from stepguard.language.prose.retraction import doubted_before
+from stepguard.auditing.tables import RowReader
 from stepguard.language.value_types import NUMBER
 
 _ANCHOR: Final = re.compile(
@@ -50,12 +49,6 @@ _AIM: Final = re.compile(
 )
 _MATH_END: Final = re.compile(r"\$(?![0-9.])")
 _OPEN_VALUE: Final = re.compile(r"[*/]")
-_NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")
-_STEP: Final = re.compile(r"\b(?:step|line) ?\#?([0-9]{1,9})\b", re.IGNORECASE)
-_ALL: Final = re.compile(
-    r"\b(?:all|none|everything|nothing|above|these|those|steps|values|results|numbers|answers|lines)\b", re.IGNORECASE
-)
-"""What speaks of more than the claim before it."""
 _FACTOR: Final = re.compile(r"[^\w]*[0-9][0-9.,]*[ *]*")
 _RESULT: Final = re.compile(
     r"(?:=|\bis|\bequals|\bgives|\bget|\bgot|:|\u2192) *(?P<value>[-+($€£]{0,3}[0-9.][0-9.,/%)]*)[.\s]*\Z"
@@ -63,9 +56,6 @@ _RESULT: Final = re.compile(
 _CHECKING: Final = re.compile(
     r"\W*(?:to |double.?|cross.?|sanity )?(?:check|verif|proof|prove|test|probe)\w*\b[^=\n:]{0,40}:", re.IGNORECASE
 )
-_CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
-_BLOCK: Final = re.compile(r"/\*.*?(?:\*/|\Z)|(?P<quote>\"{3}|'{3}).*?(?:(?P=quote)|\Z)", re.DOTALL)
-"""A comment or a quotation, which may go over several lines."""
 _PARTING: Final = re.compile(r"[,;.)]|\band\b")
 """What parts a claim from the one before it."""
 _REACH: Final = 200
@@ -89,7 +79,7 @@ def read_entries(body: str, names: Names, *, around: str | None = None, read: It
     block: Entry | None = None
     block_named = False
     rows = RowReader(body, names)
-    for start, end in _logical_lines(body):
+    for start, end in logical_lines(body):
         row = rows.cells(start, end)
         if row:
             found = list(rows.row(row))
@@ -100,6 +90,8 @@ def read_entries(body: str, names: Names, *, around: str | None = None, read: It
         begin = label.end() if label is not None else start
         number = _number(label)
         entries = list(_named_entries(body, start, begin, end, names))
+        # A numbered line that names no step opens a block, whose lines are about it up to the next number; where one
+        # of them names its step, the number is only a bullet.
         if number is not None:
             if block is not None and not block_named:
                 claims.append(block)
@@ -123,81 +115,7 @@ def read_entries(body: str, names: Names, *, around: str | None = None, read: It
         claims += entries
     if block is not None and not block_named:
         claims.append(block)
-    return _asserted(sorted(_without_echoes(claims), key=lambda entry: entry.start), row_ends, body, around, names)
-
-
-def _asserted(entries: list[Entry], row_ends: dict[int, int], body: str, around: str, names: Names) -> list[Entry]:
-    """The claims, without the value where a heading above or what follows is not understood as the writer's own.
-
-    What follows a row of a table stands below it: what stands beside it is read with it.
-    """
-    entries = list(_headed(entries, body, names))
-    starts = [*(entry.start for entry in entries[1:]), len(body)]
-    found: list[Entry] = []
-    meant: dict[str | None, tuple[str, int]] = {}
-    for entry, start in zip(entries, starts, strict=False):
-        begin = row_ends.get(entry.start, entry.end)
-        line = body.rfind("\n", begin, start) + 1  # what leads to the next claim on its line is read with it
-        end = line if line and start < len(body) else start
-        behind, followed = around[begin:end], start < len(body)
-        words = words_behind(entry, behind, names, followed=followed)
-        if words:
-            steps = set(_meant(words, names))
-            below = not followed and "\n" in behind[: behind.find(words)]
-            meant |= dict.fromkeys(steps or ({None} if below else ()), (words, len(found)))
-        found.append(disowned(entry, words, names))
-    if not meant:
-        return found
-    nothing = "", -1
-    denials = [
-        max(meant.get(entry.name, nothing), meant.get(None, nothing), key=lambda each: each[1]) for entry in found
-    ]
-    return [
-        disowned(entry, words if at >= number else "", names)
-        for number, (entry, (words, at)) in enumerate(zip(found, denials, strict=True))
-    ]
-
-
-def _meant(words: str, names: Names) -> Iterator[str | None]:
-    """The steps that words behind a claim name, None for all before them."""
-    if _ALL.search(words):
-        yield None
-    for word in _NAME.finditer(words):
-        if (name := names.find(word[0])) is not None:
-            yield name
-    for number in _STEP.finditer(words):
-        if (name := names.numbered(int(number[1]))) is not None:
-            yield name
-
-
-def _headed(entries: list[Entry], body: str, names: Names) -> Iterator[Entry]:
-    """The claims, without the value where they are not understood by what stands above, up to the next heading.
-
-    A caption, which says in what scale or currency numbers are, holds for those below it, and for all behind the last.
-    """
-    above, at = "", 0
-    caption = stated = None
-    for block in _BLOCK.finditer(body):
-        inside = slice(*(bisect_left(entries, place, key=lambda entry: entry.start) for place in block.span()))
-        entries[inside] = [_understood(entry, names, block[0][:2], "the marks around it") for entry in entries[inside]]
-    last = max((entry.start for entry in entries), default=0)
-    for start, end in Lines(body).spans():
-        line = body[start:end]
-        if "|" in line and len(cells := [cell for cell in line.split("|") if cell.strip()]) == 1:
-            line = cells[0]  # a title within a table
-        if (heading := names.understanding.unread_heading(line)) is not None:
-            above, caption = heading, None
-        if (read := read_caption(line)) is not None:
-            caption, stated = read, read if start > last else stated
-        while at < len(entries) and entries[at].start < end:
-            entry = _understood(entries[at], names, above, "the words of the heading above")
-            if another_unit(caption, names.steps.get(entry.name)):
-                entry = entry.without_value("a line above says in what unit it is")
-            entries[at] = entry
-            at += 1
-    for entry in entries:
-        unit = another_unit(stated, names.steps.get(entry.name))
-        yield entry.without_value("a line below says in what unit it is") if unit else entry
+    return asserted(sorted(_without_echoes(claims), key=lambda entry: entry.start), row_ends, body, around, names)
 
 
 def _gone_on(body: str, begin: int, end: int, entry: Entry, names: Names) -> Entry:
@@ -232,20 +150,6 @@ def _without_echoes(claims: list[Entry]) -> Iterator[Entry]:
         waits = named.get(entry.name, entry.start) >= entry.start and (entry.known or entry.value is not None)
         if waits or not entry.numbered:
             yield entry
-
-
-def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
-    start = end = 0
-    opened = False
-    for first, last in Lines(body).spans():
-        if opened and not _CONTINUED.match(body, first, last):
-            yield start, end
-            opened = False
-        if not opened:
-            start, opened = first, True
-        end = last
-    if opened:
-        yield start, end
 
 
 def _number(label: re.Match[str] | None) -> int | None:
@@ -300,7 +204,7 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
             front = front[parting.end() :]
         strange = label or names.understanding.unread_before(_unquoted(front, body[anchor.end("name")]))
         label = strange if strange.endswith(":") and reached == begin else label
-        entry = _understood(entry, names, strange)
+        entry = understood(entry, names, strange)
         reached = entry.end
         yield replace(entry, name=name, known=known, start=anchor.start())
 
@@ -308,15 +212,6 @@ def _named_entries(body: str, line_start: int, begin: int, end: int, names: Name
 def _unquoted(front: str, behind: str) -> str:
     """What stands in front of a name, without the mark that opens the quotes around that name alone."""
     return front[:-1] if front.endswith('"') and behind == '"' else front
-
-
-def _understood(entry: Entry, names: Names, words: str, where: str = "the words in front") -> Entry:
-    """A claim without its value where there are words in front that are not understood as the writer's own."""
-    if not words:
-        return entry
-    return entry.without_value(
-        f"{where}, {names.understanding.shown(words)}, are not understood", supposed=doubted_before(words) == "supposed"
-    )
 
 
 def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
@@ -329,7 +224,7 @@ def _aimed(body: str, begin: int, end: int, names: Names) -> Iterator[Entry]:
         if entry.value is not None:
             between = re.split(r"[0-9=]", body[aims[0].end() : end], maxsplit=1)[0]
             front = f"{body[begin : aims[0].start()]}{aims[0][0]}{between}"
-            entry = _understood(entry, names, names.understanding.unread_before(front))
+            entry = understood(entry, names, names.understanding.unread_before(front))
             yield replace(entry, name=name, start=aims[0].start())
 
 
@@ -372,13 +267,13 @@ def _positional(body: str, begin: int, end: int, number: int, names: Names) -> E
     if "=" in text or "\u2248" in text:
         claim = read_claim(body, begin, end, names, step, leading=True)
         front = re.split("[0-9=\u2248]", text, maxsplit=1)[0]
-        claim = _understood(claim, names, names.understanding.unread_before(front))
+        claim = understood(claim, names, names.understanding.unread_before(front))
     elif leading_run(body, begin, end) >= begin + len(text.rstrip(" .\n*_")) > begin:
         claim = read_claim(body, begin, end, names, step)
     elif (result := _RESULT.search(text)) is not None:
         value, stop = read_value(body, begin + result.start("value"), end, names, NUMBER if step is None else step.type)
         claim = replace(unread, value=value, end=stop)
-        claim = _understood(claim, names, names.understanding.unread_before(text[: result.start("value")]))
+        claim = understood(claim, names, names.understanding.unread_before(text[: result.start("value")]))
     elif step is not None and not step.type.numeric and text.strip():
         claim = read_words(body, begin, end, unread, step.type)
     else:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Final
 
-from stepguard.auditing.answers import Stated, find_answers, find_corrections, without_answers
+from stepguard.auditing.answers import Stated, find_answers, without_answers
+from stepguard.auditing.corrections import taken_back
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
 from stepguard.auditing.footnotes import without_footnotes
@@ -17,19 +15,16 @@ from stepguard.auditing.layouts import with_cells
 from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined, unread_line
 from stepguard.auditing.outcome import Audit
-from stepguard.auditing.states import Claimed, Judge, Ruling
+from stepguard.auditing.states import Claimed, Judge, Ruling, claims_of, says_something, telling, value_after
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.auditing.wide_tables import read_wide_tables
 from stepguard.core.verdicts import shorten
-from stepguard.language.prose.struck_text import struck_spans, without_struck
+from stepguard.language.prose.struck_text import without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import Value, show_value
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
-
-_REACH: Final = 200
-_STRIKING: Final = re.compile(r"</?[A-Za-z][^<>]*>|<!--|-->|\{--|--\}|[~{}]|\\[A-Za-z]+")
 
 
 class Auditor:
@@ -86,7 +81,8 @@ class Auditor:
         steps = self._judged(step_claims, claimed)
         self._extras(extra)
         self.findings += order
-        self._corrections(step_claims)
+        claims = [(entry.start, self.steps[index].id) for index, each in enumerate(step_claims) for entry in each]
+        self.findings += taken_back(self.text, self.body, self.names, self.entries, claims, self.findings)
         kind = self._answer_type()
         stated = self._answers(kind, step_claims)
         truth = self._truth()
@@ -219,10 +215,12 @@ class Auditor:
         ruling = judge.judge(entry, self.true)
         if ruling.passed:
             return replace(base, verdict="right", reason=ruling.reason)
-        own, by_own = self._by_own(step, judge, entry, claimed)
         if ruling.passed is None:
             return replace(base, reason=ruling.reason)
+        # A slip is counted where it is made: what follows from it by the transcript's own values is inherited.
+        own, by_own = self._by_own(step, judge, entry, claimed)
         if by_own.passed:
+            # Faithful to an earlier slip that does not show in the value, such as one in a comparison.
             if ruling.kind in ("unfaithful_work", "wrong_operand") and judge.read(entry) == expected:
                 return replace(base, verdict="right", reason="right, by the transcript's own earlier values")
             wrong = [name for name, value in own.items() if value != self.true.get(name)]
@@ -237,6 +235,7 @@ class Auditor:
             return replace(
                 base, reason=f"it rests on {open_name}, of which the transcript gives no value that can be read"
             )
+        # Where earlier values are wrong, only the ruling by them says what is wrong in the step itself.
         worse = by_own if ruling.kind is None or own != {n: self.true.get(n) for n in step.reads} else ruling
         self._find(worse.kind or "wrong_value", step.id, (entry.start, entry.end), worse.reason)
         return replace(base, verdict="wrong", kind=worse.kind or "wrong_value", reason=worse.reason)  # type: ignore[arg-type]
@@ -288,45 +287,6 @@ class Auditor:
                 name = shorten(entry.name)
                 self._find("extra_step", name, (entry.start, entry.end), "the procedure has no such step")
 
-    def _corrections(self, step_claims: list[list[Entry]]) -> None:
-        struck = [
-            (span.start, span.end) for span in struck_spans(self.text) if self.text[span.start : span.end].strip()
-        ]
-        spans = sorted([*find_corrections(self.body, self.names), *struck])
-        if not spans:
-            return
-        named = {span: self._struck_step(*span) for span in struck}
-        known: dict[str | None, list[int]] = {}
-        corrected: set[tuple[int, str | None]] = set()
-        for finding in self.findings:
-            if finding.kind == "self_correction" and finding.place is not None:
-                known.setdefault(finding.step, []).append(finding.place.line)
-                corrected.add((finding.place.start, finding.step))
-        entries = [(entry.start, self.steps[index].id) for index, each in enumerate(step_claims) for entry in each]
-        read = {start for start, _ in entries}
-        left = ((each.start, each.name) for each in self.entries if each.known and each.start not in read)
-        entries = sorted([*entries, *(each for each in left if each[1] in self.names.steps)])
-        places = [place for place, _ in entries]
-        lines: set[int] = set()
-        for start, end in spans:
-            behind = bisect_left(places, start)
-            step = named.get((start, end)) or (entries[behind - 1][1] if behind else None)
-            place = self.lines.place(start, end)
-            near = [line for line in known.get(step, ()) if abs(line - place.line) <= 2]
-            follows = behind < len(entries) and entries[behind] in corrected
-            if place.line in lines or near or follows:
-                continue
-            lines.add(place.line)
-            passage = shorten(self.text[start:end])
-            self.findings.append(Finding("self_correction", step, place, f"something is taken back: {passage!r}"))
-
-    def _struck_step(self, start: int, end: int) -> str | None:
-        """The step that a struck part of the text names, or whose line it stands in; None where there is none."""
-        inside = read_entries(plain(_STRIKING.sub(" ", self.text[start:end])), self.names)
-        line = max(self.text.rfind("\n", 0, start) + 1, start - _REACH)
-        claims = inside or read_entries(plain(self.text[line:start]), self.names)
-        return next((each.name for each in claims if each.known), None)
-
     # The answer
 
     def _answer_type(self) -> ValueType:
@@ -369,7 +329,8 @@ class Auditor:
             self._find("truncated", None, (len(self.text), len(self.text)), "the JSON is not closed")
             return
         text = self.body.rstrip()
-        if text.endswith(("=", "+", "*", "/", "(")) or text.endswith(" -"):
+        # A minus behind a word is a hyphen or a dash.
+        if text.endswith(("=", "+", "*", "/", "(", " -")):
             last = max((entry.start for each in step_claims for entry in each), default=None)
             step = None
             if last is not None:
@@ -380,34 +341,3 @@ class Auditor:
                     if entry.start == last
                 )
             self._find("truncated", step, (len(text) - 1, len(text)), "the transcript ends in the middle of a step")
-
-
-def claims_of(steps: Iterable[tuple[Step, Judge, list[Entry]]]) -> Claimed:
-    """What a transcript says of steps, at every place of it."""
-    read = ((entry.start, step.id, judge.read(entry)) for step, judge, entries in steps for entry in entries)
-    claimed = Claimed()
-    for place, name, value in sorted(read, key=lambda each: each[0]):
-        if value is not None:
-            claimed.add(name, place, value)
-    return claimed
-
-
-def value_after(verdict: StepAudit, entries: list[Entry], judge: Judge, expected: Value | None) -> Value | None:
-    """The value that the right run goes on with behind a step that is judged."""
-    read = judge.read(entries[-1]) if entries and verdict.verdict in ("right", "not_judged") else None
-    return read if expected is None or verdict.verdict == "right" else expected
-
-
-def telling(entries: list[Entry], judge: Judge) -> Entry:
-    """The entry that a step is judged by: the last one, or where that repeats a value, the one that worked it out."""
-    last = entries[-1]
-    if not last.work and len(entries) > 1:
-        value = judge.read(last)
-        for entry in reversed(entries[:-1]):
-            if entry.work and value is not None and judge.read(entry) == value:
-                return entry
-    return last
-
-
-def says_something(body: str) -> bool:
-    return "=" in body and any(sign.isdigit() for sign in body)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,8 @@ LABEL: Final = re.compile(
     re.IGNORECASE,
 )
 """What may stand in front of a line: quotation marks, headings, bullets, ``Step 3:``, ``**3.**``, ``(3)``."""
+
+_CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,3 +45,18 @@ class Lines:
     def spans(self) -> list[tuple[int, int]]:
         """Start and end of every line, its break included."""
         return list(zip(self.starts, [*self.starts[1:], self._end], strict=True))
+
+
+def logical_lines(body: str) -> Iterator[tuple[int, int]]:
+    """Lines, each together with those behind it that go on with an equals sign."""
+    start: int | None = None
+    end = 0
+    for first, last in Lines(body).spans():
+        if start is not None and not _CONTINUED.match(body, first, last):
+            yield start, end
+            start = None
+        if start is None:
+            start = first
+        end = last
+    if start is not None:
+        yield start, end

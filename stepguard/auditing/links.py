@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from stepguard.auditing.lines import LABEL, Lines, Span
+from stepguard.auditing.lines import LABEL, Lines, Span, logical_lines
 from stepguard.auditing.sides import Side, SideComparison, compare, read_side
 from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
@@ -47,7 +47,6 @@ _SETTING: Final = re.compile(
 )
 """What makes every number behind it mean something else."""
 _DASHED: Final = re.compile(r"[0-9]{1,3} - ")
-_CONTINUED: Final = re.compile(r"[ &]*=(?![=>])")
 _MAX_LINE: Final = 1_000_000
 
 
@@ -99,25 +98,10 @@ def check_links(text: str) -> tuple[Link, ...]:
         for note in _ANNOTATION.finditer(body):
             links += _chain(text, body, note.start(1), note.end(1), lines, certain, exact=True)
         body = _ANNOTATION.sub(lambda note: " " * len(note[0]), body)
-    for start, end in _logical_lines(body):
+    for start, end in logical_lines(body):
         if EQUALS.search(body, start, end):
             links += _chain(text, body, start, end, lines, certain, exact=False)
     return tuple(sorted(links, key=lambda link: link.place.start))
-
-
-def _logical_lines(body: str) -> Iterator[tuple[int, int]]:
-    """Lines, each together with those behind it that go on with an equals sign."""
-    start: int | None = None
-    end = 0
-    for first, last in Lines(body).spans():
-        if start is not None and not _CONTINUED.match(body, first, last):
-            yield start, end
-            start = None
-        if start is None:
-            start = first
-        end = last
-    if start is not None:
-        yield start, end
 
 
 @dataclass(frozen=True, slots=True)

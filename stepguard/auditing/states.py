@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from stepguard.auditing.findings import StepAudit
 from stepguard.auditing.names import Entry
 from stepguard.checks import judge_claims
 from stepguard.core.verdicts import Claim, DeviationKind
@@ -147,3 +148,35 @@ def _workings(work: Sequence[str]) -> list[tuple[str, ...]]:
     if len(formulas) > 1:
         formulas = [side for side in formulas if not _NAME.match(side)]
     return [links for links in (tuple(formulas[:1]), tuple(numbers)) if links]
+
+
+def claims_of(steps: Iterable[tuple[Step, Judge, list[Entry]]]) -> Claimed:
+    """What a transcript says of steps, at every place of it."""
+    read = ((entry.start, step.id, judge.read(entry)) for step, judge, entries in steps for entry in entries)
+    claimed = Claimed()
+    for place, name, value in sorted(read, key=lambda each: each[0]):
+        if value is not None:
+            claimed.add(name, place, value)
+    return claimed
+
+
+def value_after(verdict: StepAudit, entries: list[Entry], judge: Judge, expected: Value | None) -> Value | None:
+    """The value that the right run goes on with behind a step that is judged."""
+    read = judge.read(entries[-1]) if entries and verdict.verdict in ("right", "not_judged") else None
+    return read if expected is None or verdict.verdict == "right" else expected
+
+
+def telling(entries: list[Entry], judge: Judge) -> Entry:
+    """The entry that a step is judged by: the last one, or where that repeats a value, the one that worked it out."""
+    last = entries[-1]
+    if not last.work and len(entries) > 1:
+        value = judge.read(last)
+        for entry in reversed(entries[:-1]):
+            if entry.work and value is not None and judge.read(entry) == value:
+                return entry
+    return last
+
+
+def says_something(body: str) -> bool:
+    """Whether a text has an equation in it, so that it carries out something, whatever it calls that."""
+    return "=" in body and any(sign.isdigit() for sign in body)

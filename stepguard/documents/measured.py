@@ -21,17 +21,14 @@ _WORD: Final = re.compile(r"[^\S\n]?\S+")
 _MOST_CHARACTERS: Final = 60  # no amount with its unit is longer, and each candidate is read
 _CLOSING_MARKS: Final = ".,;:!?)]}\"'"
 _BARE: Final = re.compile(  # all of a cell, or of what stands behind a label
-    r"(?:^|[|\t;]|[^\S\n]{2}|^[^\d\n|\t;:=]{1,60}[:=])[^\S\n]{0,9}(?P<number>[-+\u2212]?[0-9][0-9.,]*)"
+    r"(?:^|[|\t;]|[^\S\n]{2}|^(?P<label>[^\d\n|\t;:=]{1,60})[:=])[^\S\n]{0,9}(?P<number>[-+\u2212]?[0-9][0-9.,]*)"
     r"(?=[^\S\n]{0,9}(?:[|\t;\n]|\Z)|[^\S\n]{2})",
     re.MULTILINE,
 )
-_NEXT_CELL: Final = re.compile(
-    r"(?:[^\S\n]*[|\t;]|[^\S\n]{2,30})[^\S\n]*([^\s|\t;]{1,12})(?=[^\S\n]*(?:[|\t;\n]|\Z)|[^\S\n]{2})"
-)
+_NEXT_CELL: Final = re.compile(r"[^\S\n]*[|\t;][^\S\n]*([^\s|\t;]{1,12})(?=[^\S\n]*(?:[|\t;\n]|\Z))")
 _HEAD_UNIT: Final = re.compile(
     r"\((?:in )?([^()]{1,30})\)\Z|\[(?:in )?([^\[\]]{1,30})\]\Z|(?: / | in |, )([^\s,]{1,30})\Z"
 )
-_FIRST_CELL: Final = re.compile(r"[ \t|]{0,9}(?P<label>[^\d\n|\t;:=]{1,60}?)(?:[^\S\n]?[|\t;:=]|[^\S\n]{2})")
 _RATED: Final = re.compile(r"\b(?:per|each|je|pro|par|por|cada|every)\b", re.IGNORECASE)
 
 
@@ -84,7 +81,7 @@ class Measures:
                 at = match.start() + len(candidate)
                 if candidate not in seen and same(value):
                     seen.add(candidate)
-                    yield from self._words.find_exactly(candidate)
+                    yield from self._words.find(candidate)
                 break
         if not units:
             return
@@ -97,22 +94,15 @@ class Measures:
 
 
 def _under_heads(text: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """The bare numbers of a text with a unit in the next cell, the head or the label, each written with it."""
+    """The bare numbers of a text whose heads or labels name one unit, each written with it."""
     heads = Heads(text)
     for match in _BARE.finditer(text):
         start, end = match.span("number")
         beside = _NEXT_CELL.match(text, end)
         if beside is not None and any(_units(beside[1])):
-            yield (start, beside.end()), f"{match['number']} {beside[1]}"
             continue
-        first = _FIRST_CELL.match(text, text.rfind("\n", 0, start) + 1, start)
-        over: list[str] = []
-        units: set[str] = set()
-        for named in (heads.over(start, end), [] if first is None else [first["label"]]):
-            over = [head.strip(" *_") for head in named]
-            units = {unit for head in over for unit in _units(head)}
-            if units:
-                break
+        over = [head.strip(" *_") for head in heads.over(start, end) or [match["label"] or ""]]
+        units = {unit for head in over for unit in _units(head)}
         if len(units) == 1 and not any(_RATED.search(head) for head in over):
             yield (start, end), f"{match['number']} {units.pop()}"
 

@@ -11,8 +11,9 @@ from stepguard.policy.moments import MOMENT
 from stepguard.policy.policy import Policy
 from stepguard.policy.rules import Fact, Rule, ToolSignature
 from stepguard.policy.trees import ViewBlock
-from stepguard.procedure.notation.building import ParsedProcedure, ProcedureBuilder
-from stepguard.procedure.notation.trees import RecordBlock, TableBlock, TitleLine
+from stepguard.procedure.notation.building import ProcedureBuilder
+from stepguard.procedure.notation.nodes import RecordBlock, TableBlock, TitleLine
+from stepguard.procedure.notation.statement_building import ParsedProcedure
 
 
 def assemble(items: Iterable[Any], *, name: str, folder: Path | None) -> Policy:

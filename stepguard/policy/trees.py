@@ -8,8 +8,9 @@ from lark import Token
 
 from stepguard.language.expressions import Expression
 from stepguard.policy import rules
+from stepguard.procedure.notation.expression_trees import refuse, unquote
 from stepguard.procedure.notation.settings import constant
-from stepguard.procedure.notation.trees import Trees, refuse, unquote
+from stepguard.procedure.notation.trees import Trees
 
 
 class ViewBlock(NamedTuple):

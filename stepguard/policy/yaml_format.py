@@ -56,8 +56,8 @@ from stepguard.policy.policy import Policy
 from stepguard.policy.rules import Branching, Demand, Parameter, Repetition, Rule
 from stepguard.policy.trees import ViewBlock
 from stepguard.procedure.notation import parse_term
+from stepguard.procedure.notation.nodes import TableBlock, TitleLine
 from stepguard.procedure.notation.settings import constant
-from stepguard.procedure.notation.trees import TableBlock, TitleLine
 from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
 _QUOTED: Final = re.compile(r'"(?:[^"\\]|\\.)*"')

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
 
-from stepguard.errors import ProcedureError
+from stepguard.errors import ProcedureError, ValueRefused
 from stepguard.language.digits import exact
+from stepguard.language.expressions import Expression
 from stepguard.language.periods import Period
 from stepguard.language.quantities import Amount
 from stepguard.language.records import Record
+from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
+from stepguard.procedure.inputs import listed
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -69,3 +72,18 @@ def _value(given: object, name: str) -> Value:
         case Mapping():
             return Record({str(key): _value(each, name) for key, each in given.items()})
     raise ProcedureError(f"an example reads {name!r} as a {type(given).__name__}, which no variable can have")
+
+
+def read_examples(
+    given: Iterable[Example | Mapping[str, object]], id: str, kind: ValueType, tree: Expression | None
+) -> tuple[Example, ...]:
+    """The examples of a step. Raises ProcedureError: it takes none, or one is no answer to it."""
+    examples = tuple(map(Example.of, listed(given, f"step {id!r}: examples", "[Example({'c': 'Lyon'}, 'France')]")))
+    if examples and tree is not None:
+        raise ProcedureError(f"step {id!r}: a step with an expression needs no examples: it says what to do", step=id)
+    for example in examples:
+        try:
+            kind.accept(example.value)
+        except ValueRefused as error:
+            raise ProcedureError(f"step {id!r}: the value of an example is no {kind}: {error}", step=id) from None
+    return examples

@@ -29,7 +29,8 @@ from stepguard.language.expression_parsing import MAX_LENGTH
 from stepguard.language.prose.descriptions import steers, struck_or_hidden, unclear
 from stepguard.language.prose.hidden_formulas import find_hidden
 from stepguard.language.value_types import ValueType
-from stepguard.procedure.steps import Performer, Step, UnclearWords
+from stepguard.procedure.descriptions import UnclearWords
+from stepguard.procedure.steps import Performer, Step
 
 _BREAK = re.compile(r"\r\n|\r|\n")  # not `splitlines`: lines of a procedure are counted as editors do
 _LABEL = re.compile(

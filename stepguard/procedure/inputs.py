@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
-from stepguard.errors import ProcedureError, ValueRefused
+from stepguard.errors import InputError, ProcedureError, ValueRefused
 from stepguard.language.expressions import RESERVED
 from stepguard.language.value_types import NUMBER, TypeLike, ValueType
 from stepguard.language.values import Value
@@ -60,6 +60,34 @@ def as_inputs(inputs: Iterable[str | Input]) -> tuple[Input, ...]:
             raise ProcedureError(f"duplicate input {entry.name!r}")
         names.add(entry.name)
     return declared
+
+
+def accept_inputs(inputs: Iterable[Input], values: Mapping[str, object], *, of: str) -> dict[str, Value]:
+    """The inputs of a run as exact values; `of` is the name of the procedure.
+
+    Raises:
+        InputError: one is missing, unknown or not of its type.
+    """
+    if not isinstance(values, Mapping):
+        raise InputError(f"the inputs of {of} are a mapping from name to value, not a {type(values).__name__}")
+    declared = {each.name: each for each in inputs}
+    for name in values:
+        if name not in declared:
+            listing = f"it declares {', '.join(declared)}" if declared else "it declares none"
+            raise InputError(f"{of} has no input {name!r}: {listing}", name=str(name))
+    accepted: dict[str, Value] = {}
+    for name, each in declared.items():
+        if name not in values:
+            if each.default is None:
+                raise InputError(f"input {name!r} of {of} is missing", name=name)
+            accepted[name] = each.default
+            continue
+        try:
+            accepted[name] = each.type.accept(values[name])
+        except ValueRefused as error:
+            hint = f"; its type is {each.type}" if each.type.numeric and each.type.kind != "percent" else ""
+            raise InputError(f"input {name!r} of {of}: {error}{hint}", name=name) from error
+    return accepted
 
 
 def check_name(name: object, role: str) -> None:

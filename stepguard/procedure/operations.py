@@ -7,14 +7,17 @@ and with the same idempotency key when a declared retry calls it again after it 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from inspect import Parameter, signature
 from types import MappingProxyType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from stepguard.core.arguments import check_count, check_flag, check_mapping
 from stepguard.errors import ConfigError, ProcedureError
+
+if TYPE_CHECKING:
+    from stepguard.procedure.steps import Step
 
 KEY: Final = "idempotency_key"
 """A tool with a parameter of this name is given the key of the call: the run and the place of the step."""
@@ -118,6 +121,28 @@ def operations_of(
             idempotent=tool.idempotent,
         )
     return MappingProxyType(operations)
+
+
+def check_called(known: Mapping[str, Operation], steps: Iterable[Step]) -> None:
+    """Refuse an operation that one of these steps cannot call, or that none calls. Raises ProcedureError: so it is."""
+    called: set[str] = set()
+    for step in steps:
+        if step.operation is not None and step.operation in known:
+            known[step.operation].check_arguments(tuple(name for name, _ in step.arguments), step.id)
+            called.add(step.operation)
+    if unused := sorted(known.keys() - called):
+        raise ProcedureError(f"no step calls {unused[0]!r}: leave it out, or call it by its name")
+
+
+def check_registered(known: Mapping[str, Operation], steps: Iterable[Step]) -> None:
+    """Refuse a step that calls an operation which is not there. Raises ConfigError: one does."""
+    for step in steps:
+        if step.operation is not None and step.operation not in known:
+            raise ConfigError(
+                f"step {step.id!r} calls the {step.performer} {step.operation!r}, which is not registered: "
+                f"procedure.with_operations({step.performer}s={{{step.operation!r}: ...}})",
+                option="procedure",
+            )
 
 
 def _keyed(function: Callable[..., object]) -> bool:

@@ -10,29 +10,29 @@ checks every step when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from stepguard.errors import ConfigError, InputError, ProcedureError, ValueRefused
+from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.expressions import Expression, Name, format_expression
 from stepguard.language.records import RecordType
 from stepguard.language.terms.lookup_tables import Table
-from stepguard.language.terms.operands import is_variable
-from stepguard.language.value_types import NUMBER, TypeLike, ValueType
+from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.inputs import Input, as_inputs, instances, listed
+from stepguard.procedure.expressions import as_expression
+from stepguard.procedure.inputs import Input, accept_inputs, as_inputs, instances
 from stepguard.procedure.lazy_steps import LazySteps
-from stepguard.procedure.operands import check_operands, unknown_name
-from stepguard.procedure.operations import Operation, Tool, operations_of
+from stepguard.procedure.operations import Operation, Tool, check_called, check_registered, operations_of
 from stepguard.procedure.statements import (
     Body,
     ForEach,
     If,
     ProcedureCall,
     Repeat,
-    as_expression,
+    Statement,
     assigned,
     calls_in,
     check_body,
@@ -41,6 +41,7 @@ from stepguard.procedure.statements import (
     steps_in,
 )
 from stepguard.procedure.steps import Step
+from stepguard.procedure.straight import check_steps, is_straight
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -105,94 +106,43 @@ class Procedure:
         tools: Mapping[str, Callable[..., object] | Tool] | None = None,
         output: TypeLike | None = None,
     ) -> None:
-        statements = check_body(listed(body, "steps", "[Step('t', 'x + 1')]"))
+        statements, declared = check_body(body), as_inputs(inputs)
         steps = tuple(steps_in(statements))
-        declared = as_inputs(inputs)
-        term = as_expression(answer) if answer is not None else None
+        # Calls alone are enough: their steps are those of the other procedure.
+        if not steps and next(calls_in(statements), None) is None:
+            raise ProcedureError("a procedure needs at least one step")
+        term = Name(assigned(statements)[-1]) if answer is None else as_expression(answer)
         named = {table.name: table for table in instances(tables, Table, "tables", "[Table(...)]")}
-        straight = (
-            all(isinstance(statement, Step) for statement in statements)
-            and not named
-            and output is None
-            and (term is None or is_variable(term))
-            and all(_is_straight(step) for step in steps)
-            and all(each.type.scalar for each in declared)
+        straight = not named and output is None and is_straight(statements, declared, term)
+        self._put(
+            body=statements,
+            steps=steps,
+            inputs=declared,
+            answer_term=term,
+            answer=format_expression(term),
+            name=_title(name),
+            look_back=None,
+            straight=straight,
+            tables=MappingProxyType(named),
+            records=instances(records, RecordType, "records", "[RecordType(...)]"),
+            output=None if output is None else ValueType.parse(output),
+            operations=operations_of({} if functions is None else functions, {} if tools is None else tools),
+            shown={},
         )
-        self._set(steps, declared, term, name, None, body=statements)
-        put = object.__setattr__
-        put(self, "straight", straight)
-        put(self, "tables", MappingProxyType(named))
-        put(self, "records", instances(records, RecordType, "records", "[RecordType(...)]"))
-        put(self, "output", None if output is None else ValueType.parse(output))
-        put(self, "operations", operations_of({} if functions is None else functions, {} if tools is None else tools))
         if straight:
-            self._check_straight(steps)
+            answer_type, answered_in = check_steps(steps, declared, self.answer)
+            self._put(answer_type=answer_type, answered=answered_in)
         else:
             from stepguard.procedure.static_checks import check_flow
 
             answered = check_flow(statements, declared, self.answer_term, self.tables)
             assert answered is not None
-            put(self, "answer_type", answered[0])
-            put(self, "answered", answered[1])
-            put(self, "shown", answered[2])
-        self._check_operations(self.operations)
+            self._put(answer_type=answered[0], answered=answered[1], shown=answered[2])
+        check_called(self.operations, () if straight else performed_in(self.body))
 
-    def _check_straight(self, steps: Sequence[Step]) -> None:
-        # `known` has the steps as written, for names; `sources` what later ones read, perhaps as money.
-        known: dict[str, Input | Step] = {each.name: each for each in self.inputs}
-        sources = dict(known)
-        for index, step in enumerate(steps):
-            if step.id in known:
-                what = "an input" if isinstance(known[step.id], Input) else "an earlier step"
-                raise ProcedureError(f"duplicate id: {step.id!r} is already {what}", step=step.id)
-            for name in step.reads:
-                if name not in known:
-                    raise unknown_name(step, name, (later.id for later in steps[index:]))
-            sources[step.id] = check_operands(step, sources)
-            known[step.id] = step
-        if self.answer not in known:
-            raise ProcedureError(f"unreachable answer: no step sets {self.answer!r} and it is no input")
-        object.__setattr__(self, "answer_type", known[self.answer].type)
-        object.__setattr__(self, "answered", sources[self.answer].type)
-
-    def _set(
-        self,
-        steps: Sequence[Step],
-        inputs: tuple[Input, ...],
-        answer: Expression | None,
-        name: str,
-        look_back: int | None,
-        *,
-        body: Body | None = None,
-    ) -> None:
-        # Calls alone are enough: their steps are those of the other procedure.
-        if len(steps) == 0 and next(calls_in(body or ()), None) is None:
-            raise ProcedureError("a procedure needs at least one step")
-        if not isinstance(name, str) or len(name.strip().splitlines()) != 1:
-            raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
-        term, kind = answer, NUMBER
-        # A lazy procedure: the whole of its steps is never made, only its last one.
-        if body is None:
-            last = steps[len(steps) - 1]
-            term, kind = Name(last.id), last.type
-        elif term is None:
-            term = Name(assigned(body)[-1])
-        put = object.__setattr__
-        put(self, "body", steps if body is None else body)
-        put(self, "steps", steps)
-        put(self, "inputs", inputs)
-        put(self, "answer_term", term)
-        put(self, "answer", format_expression(term))
-        put(self, "name", name.strip())
-        put(self, "look_back", look_back)
-        put(self, "straight", True)
-        put(self, "tables", MappingProxyType({}))
-        put(self, "records", ())
-        put(self, "output", None)
-        put(self, "operations", MappingProxyType({}))
-        put(self, "answer_type", kind)
-        put(self, "answered", kind)
-        put(self, "shown", {})
+    def _put(self, **parts: object) -> None:
+        for name, part in parts.items():
+            object.__setattr__(self, name, part)
 
     @property
     def names(self) -> frozenset[str]:
@@ -200,8 +150,7 @@ class Procedure:
         procedures = [self, *calls_in(self.body)]
         inputs = (declared.name for procedure in procedures for declared in procedure.inputs)
         tables = (name for procedure in procedures for name in procedure.tables)
-        statements = (statement for procedure in procedures for statement in statements_in(procedure.body))
-        variables = (statement.variable for statement in statements if isinstance(statement, ForEach))
+        variables = (statement.variable for statement in self._statements() if isinstance(statement, ForEach))
         return self.set_by_steps | self.calls | {*inputs, *tables, *variables}
 
     @property
@@ -213,13 +162,16 @@ class Procedure:
     @property
     def calls(self) -> frozenset[str]:
         """The `names` that are set by calls of other procedures."""
-        statements = (statement for each in (self, *calls_in(self.body)) for statement in statements_in(each.body))
-        return frozenset(statement.id for statement in statements if isinstance(statement, ProcedureCall))
+        return frozenset(statement.id for statement in self._statements() if isinstance(statement, ProcedureCall))
 
     @property
     def set_by_steps(self) -> frozenset[str]:
         """The `names` that are set by steps."""
-        return frozenset(step.id for each in (self, *calls_in(self.body)) for step in steps_in(each.body))
+        return frozenset(statement.id for statement in self._statements() if isinstance(statement, Step))
+
+    def _statements(self) -> Iterator[Statement]:
+        """Every statement in it, and in the procedures that it calls."""
+        return (statement for each in (self, *calls_in(self.body)) for statement in statements_in(each.body))
 
     @property
     def all_operations(self) -> Mapping[str, Operation]:
@@ -228,29 +180,13 @@ class Procedure:
         Raises:
             ConfigError: one that a step calls is not registered.
         """
-        known = dict(self.operations)
         if self.straight:  # nothing is called in it
-            return known
+            return self.operations
+        known = dict(self.operations)
         for called in calls_in(self.body):
             known = {**called.operations, **known}
-        for step in performed_in(self.body):
-            if step.operation is not None and step.operation not in known:
-                raise ConfigError(
-                    f"step {step.id!r} calls the {step.performer} {step.operation!r}, which is not registered: "
-                    f"procedure.with_operations({step.performer}s={{{step.operation!r}: ...}})",
-                    option="procedure",
-                )
+        check_registered(known, performed_in(self.body))
         return known
-
-    def _check_operations(self, known: Mapping[str, Operation]) -> None:
-        """Refuse an operation that a step cannot call, or that nothing calls."""
-        called: set[str] = set()
-        for step in () if self.straight else performed_in(self.body):
-            if step.operation is not None and step.operation in known:
-                known[step.operation].check_arguments(tuple(name for name, _ in step.arguments), step.id)
-                called.add(step.operation)
-        if unused := sorted(known.keys() - called):
-            raise ProcedureError(f"no step calls {unused[0]!r}: leave it out, or call it by its name")
 
     def with_operations(
         self,
@@ -263,13 +199,10 @@ class Procedure:
         Raises:
             ProcedureError: one cannot be called with the arguments that a step gives it, or nothing calls it.
         """
-        # Not through __init__: everything but the operations has been checked.
-        made = object.__new__(Procedure)
-        for name in self.__dataclass_fields__:
-            object.__setattr__(made, name, getattr(self, name))
         known = {**self.operations, **operations_of(functions or {}, tools or {})}
-        made._check_operations(known)
-        object.__setattr__(made, "operations", MappingProxyType(known))
+        check_called(known, () if self.straight else performed_in(self.body))
+        made = copy(self)  # not through __init__: everything but the operations has been checked
+        made._put(operations=MappingProxyType(known))
         return made
 
     @classmethod
@@ -296,9 +229,26 @@ class Procedure:
         """
         if length < 1 or look_back < 1:
             raise ProcedureError("a lazy procedure needs a length and a look-back of at least 1")
-        procedure = cls.__new__(cls)
-        declared = as_inputs(inputs)
-        procedure._set(LazySteps(step_at, length, look_back, declared), declared, None, name, look_back)
+        procedure, declared = cls.__new__(cls), as_inputs(inputs)
+        steps = LazySteps(step_at, length, look_back, declared)
+        last = steps[length - 1]  # the whole of its steps is never made
+        procedure._put(
+            body=steps,
+            steps=steps,
+            inputs=declared,
+            answer_term=Name(last.id),
+            answer=last.id,
+            name=_title(name),
+            look_back=look_back,
+            straight=True,
+            tables=MappingProxyType({}),
+            records=(),
+            output=None,
+            operations=MappingProxyType({}),
+            answer_type=last.type,
+            answered=last.type,
+            shown={},
+        )
         return procedure
 
     @classmethod
@@ -321,11 +271,6 @@ class Procedure:
         """
         from stepguard.procedure.notation import read_procedure
 
-        if not isinstance(text, str):
-            raise ProcedureError(
-                f"Procedure.parse takes the text of a procedure, not a {type(text).__name__}; Procedure.load takes the "
-                "path of a file"
-            )
         return read_procedure(text, functions=functions, tools=tools)
 
     @classmethod
@@ -347,11 +292,9 @@ class Procedure:
             ProcedureError: the file holds no procedure, or is of an unknown kind.
             OSError: the file cannot be read.
         """
-        from pathlib import Path
-
         from stepguard.procedure.notation import load_procedure
 
-        return load_procedure(Path(path), functions=functions, tools=tools)
+        return load_procedure(path, functions=functions, tools=tools)
 
     def __repr__(self) -> str:
         count = f"{len(self)} step{'' if len(self) == 1 else 's'}"
@@ -381,35 +324,13 @@ class Procedure:
         Raises:
             InputError: an input is missing, unknown or not of its type.
         """
-        if not isinstance(values, Mapping):
-            raise InputError(
-                f"the inputs of {self.name} are a mapping from name to value, not a {type(values).__name__}"
-            )
-        names = dict.fromkeys(declared.name for declared in self.inputs)
-        unknown = [name for name in values if name not in names]
-        if unknown:
-            listing = f"it declares {', '.join(names)}" if names else "it declares none"
-            raise InputError(f"{self.name} has no input {unknown[0]!r}: {listing}", name=str(unknown[0]))
-        accepted: dict[str, Value] = {}
-        for declared in self.inputs:
-            if declared.name not in values:
-                if declared.default is not None:
-                    accepted[declared.name] = declared.default
-                    continue
-                raise InputError(f"input {declared.name!r} of {self.name} is missing", name=declared.name)
-            try:
-                accepted[declared.name] = declared.type.accept(values[declared.name])
-            except ValueRefused as error:
-                kind = declared.type
-                hint = f"; its type is {kind}" if kind.numeric and kind.kind != "percent" else ""
-                raise InputError(
-                    f"input {declared.name!r} of {self.name}: {error}{hint}", name=declared.name
-                ) from error
-        return accepted
+        return accept_inputs(self.inputs, values, of=self.name)
 
 
-def _is_straight(step: Step) -> bool:
-    return step.performer in ("model", "code") and not step.rich and (step.expression is None or step.type.scalar)
+def _title(name: str) -> str:
+    if not isinstance(name, str) or len(name.strip().splitlines()) != 1:
+        raise ProcedureError(f"{name!r} cannot be the name of a procedure: one line of text is needed")
+    return name.strip()
 
 
 def check_procedure(value: object) -> None:
@@ -424,43 +345,3 @@ def check_procedure(value: object) -> None:
             "Procedure.load from a file",
             option="procedure",
         )
-
-
-def check_straight(procedure: Procedure, what: str, remedy: str) -> None:
-    """Refuse a procedure that is more than a list of plain steps, where all of them have to be known beforehand.
-
-    Args:
-        procedure: the procedure.
-        what: what needs to know them, as the beginning of a sentence.
-        remedy: what to do instead, as its end.
-
-    Raises:
-        ConfigError: it is; its first part that makes it so is named.
-    """
-    if not procedure.straight:
-        raise ConfigError(
-            f"{what} needs a procedure that is a list of plain steps, and {procedure.name} has {_more(procedure)}: "
-            f"{remedy}",
-            option="procedure",
-        )
-
-
-def _more(procedure: Procedure) -> str:
-    """The first part that makes a procedure more than a list of plain steps."""
-    for statement in procedure.body:
-        match statement:
-            case If():
-                return "branches"
-            case ForEach() | Repeat():
-                return "a loop"
-            case ProcedureCall(id):
-                return f"a call of another procedure, {id!r}"
-            case Step(id) if statement.performer not in ("model", "code"):
-                return f"the step {id!r}, which a {statement.performer} performs"
-            case Step(id) if not _is_straight(statement):
-                return f"the step {id!r}, which computes with more than numbers"
-    if procedure.tables:
-        return "tables"
-    if not is_variable(procedure.answer_term):
-        return "an answer that is an expression"
-    return "an input that is a list or a record"

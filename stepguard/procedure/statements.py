@@ -21,12 +21,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stepguard.errors import ProcedureError
 from stepguard.language.expressions import Expression
+from stepguard.procedure.expressions import as_expression
 from stepguard.procedure.inputs import check_name, listed
-from stepguard.procedure.steps import Step, check_step, read_expression
+from stepguard.procedure.steps import Step, check_step
 
 if TYPE_CHECKING:
     from stepguard.procedure.procedure import Procedure
@@ -150,15 +151,10 @@ class ProcedureCall:
         object.__setattr__(self, "arguments", tuple(passed.items()))
 
 
+_DIGITS: Final = 9
+
 Statement = Step | If | ForEach | Repeat | ProcedureCall
 Body = tuple[Statement, ...]
-
-
-def as_expression(given: str | Expression) -> Expression:
-    """An expression of a procedure, from its text or as it is. Raises ProcedureError: it is none."""
-    if not isinstance(given, str | Expression):
-        raise ProcedureError(f"an expression is text such as 'x + 1', not {given!r:.60}")
-    return read_expression(given) if isinstance(given, str) else given
 
 
 def check_body(given: Iterable[Statement]) -> Body:
@@ -220,15 +216,22 @@ def assigned(body: Body) -> tuple[str, ...]:
 
 def find_statement(body: Body, site: str) -> Statement | None:
     """The statement at a site (`stepguard.results.Occurrence.site`), None where there is none."""
+    part = part_at(body, site)
+    return part if isinstance(part, Step | If | ForEach | Repeat | ProcedureCall) else None
+
+
+def part_at(body: Body, site: str) -> Statement | Sequence[Statement] | None:
+    """The statement at a site, or the block of a branch; None where there is none."""
     inside: Statement | Sequence[Statement] | None = body
     for number in site.split("."):
-        if not number.isdecimal() or inside is None:
+        # A site may come from a file of somebody else's: Python takes long for a number of many digits.
+        if inside is None or not number.isdecimal() or len(number) > _DIGITS:
             return None
-        inside = part_of(inside, int(number))
-    return inside if isinstance(inside, Step | If | ForEach | Repeat | ProcedureCall) else None
+        inside = _part_of(inside, int(number))
+    return inside
 
 
-def part_of(inside: Statement | Sequence[Statement], number: int) -> Statement | Sequence[Statement] | None:
+def _part_of(inside: Statement | Sequence[Statement], number: int) -> Statement | Sequence[Statement] | None:
     """The statement at an index of a body, loop or call; of an `if` the branch, with `otherwise` last."""
     held: Sequence[Statement | Sequence[Statement]]
     match inside:

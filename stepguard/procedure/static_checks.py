@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Final
@@ -24,6 +23,7 @@ from stepguard.language.terms.type_inference import type_of
 from stepguard.language.terms.type_relations import fits, in_currencies, joined
 from stepguard.language.unit_names import factors_of
 from stepguard.language.value_types import NUMBER, ValueType
+from stepguard.procedure.flow_state import FlowState
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.operands import check_operands
 from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, Statement, assigned
@@ -38,54 +38,6 @@ Shown = Mapping[str, Mapping[str, ValueType]]
 """The types of what a person is shown, with their currencies: by the site of the step, and by name."""
 FlowFound = tuple[ValueType, ValueType, Shown]
 PricedCalls = dict[tuple[int, tuple[tuple[str, ValueType], ...]], FlowFound]
-
-
-@dataclass
-class _State:
-    """What is known at a statement, in layers: each nested block adds its own, and copies nothing.
-
-    Attributes:
-        types: the variables that have a value, with their types.
-        money: the type of those that are in a currency which their own type does not name, ``net * 2``.
-        partial: those that have one on some ways only, with the way on which it is missing.
-        fresh: those that were set in this round of a loop.
-        carried: from which layer of `types` up to which one variables may be set again, since a loop carries them over.
-        outside: how many layers stand outside of the `for each` around, whose rounds do not see each other.
-    """
-
-    types: ChainMap[str, ValueType]
-    money: ChainMap[str, ValueType] = field(default_factory=ChainMap)
-    partial: ChainMap[str, str] = field(default_factory=ChainMap)
-    fresh: ChainMap[str, None] = field(default_factory=ChainMap)
-    carried: range = range(0)
-    outside: int = 0
-
-    def branch(self) -> _State:
-        """The state at the beginning of a branch."""
-        layers = self.types.new_child(), self.money.new_child(), self.partial.new_child(), self.fresh.new_child()
-        return _State(*layers, self.carried, self.outside)
-
-    def rounds(self, variable: str, kind: ValueType) -> _State:
-        """The state at the beginning of a round of `for each`."""
-        types = self.types.new_child({variable: kind})
-        inner = types.new_child(), self.money.new_child(), self.partial.new_child()
-        # `fresh` and `carried` start anew: rounds do not see each other, so nothing is carried over into one.
-        return _State(*inner, outside=len(types.maps))
-
-    def repeated(self) -> _State:
-        """The state at the beginning of a round of `repeat`."""
-        inner = self.types.new_child(), self.money.new_child(), self.partial.new_child()
-        return _State(*inner, carried=range(self.outside, len(self.types.maps)), outside=self.outside)
-
-    def carries(self, name: str) -> bool:
-        """Whether a loop around carries a variable over."""
-        layers = self.types.maps
-        return any(name in layers[-1 - at] for at in self.carried)
-
-    @property
-    def known(self) -> Mapping[str, ValueType]:
-        """The types of the variables that have a value, with their currencies."""
-        return ChainMap(*self.money.maps, *self.types.maps) if self.money else self.types
 
 
 def check_flow(
@@ -112,7 +64,7 @@ def check_flow(
     Raises:
         ProcedureError: something cannot be right.
     """
-    state = _State(ChainMap({each.name: each.type for each in inputs}), ChainMap({**money}))
+    state = FlowState(ChainMap({each.name: each.type for each in inputs}), ChainMap({**money}))
     checker = _Checker(tables, lines or {}, frozenset(assigned(body)), {} if calls is None else calls)
     for name in tables:
         if name in state.types:
@@ -138,7 +90,7 @@ class _Checker:
         step = statement.id if isinstance(statement, Step | ProcedureCall) else None
         return ProcedureError(message, line=self.lines.get(id(statement)), step=step)
 
-    def body(self, body: Body, state: _State, block: str = "") -> None:
+    def body(self, body: Body, state: FlowState, block: str = "") -> None:
         """Check statements one after the other; `state` becomes what is known behind them.
 
         A site is that of the block and the number of the statement, as it is in a run.
@@ -158,7 +110,7 @@ class _Checker:
                     self.call(statement, state, site)
 
     def value(
-        self, tree: Expression, state: _State, what: str, statement: Statement | None, into: ValueType = NUMBER
+        self, tree: Expression, state: FlowState, what: str, statement: Statement | None, into: ValueType = NUMBER
     ) -> ValueType:
         """The type of an expression whose variables all have values; `into` as for `type_of`."""
         self.reads(variables_in(tree), state, what, statement)
@@ -177,7 +129,7 @@ class _Checker:
                 raise
             raise self.error(f"{what}: {error.message}", statement) from error
 
-    def reads(self, names: Iterable[str], state: _State, what: str, statement: Statement | None) -> None:
+    def reads(self, names: Iterable[str], state: FlowState, what: str, statement: Statement | None) -> None:
         """Refuse a variable that may have no value here."""
         for name in names:
             if name in state.types or name in self.tables:
@@ -203,7 +155,7 @@ class _Checker:
             raise self.error(f"{what} reads {name!r}, which is no input and set by no step{hint}", statement)
 
     def set(
-        self, name: str, kind: ValueType, state: _State, statement: Statement, found: ValueType | None = None
+        self, name: str, kind: ValueType, state: FlowState, statement: Statement, found: ValueType | None = None
     ) -> None:
         """Note that a variable is set; `found` is the type of its expression, which may be in a currency."""
         if name in self.tables:
@@ -232,7 +184,7 @@ class _Checker:
         if found is not None and (carried := in_currencies(kind, found)) != kind:
             state.money[name] = carried
 
-    def step(self, step: Step, state: _State, site: str) -> None:
+    def step(self, step: Step, state: FlowState, site: str) -> None:
         what = f"step {step.id!r}"
         self.reads(step.reads, state, what, step)
         braced = _TABLE.findall(step.instruction or "")
@@ -265,7 +217,7 @@ class _Checker:
                 raise self.error(f"{what} is {step.type}, and its expression gives {found}: {declared}", step)
         self.set(step.id, step.type, state, step, found)
 
-    def condition(self, tree: Expression, state: _State, word: str, statement: Statement) -> None:
+    def condition(self, tree: Expression, state: FlowState, word: str, statement: Statement) -> None:
         kind = self.value(tree, state, f"the condition of `{word}`", statement)
         if kind.kind != "boolean":
             shown = shorten(format_expression(tree), 60)
@@ -273,8 +225,8 @@ class _Checker:
                 f"the condition of `{word}` is a truth value, and {shown!r} is {kind}: compare it", statement
             )
 
-    def branches(self, statement: If, state: _State, site: str) -> None:
-        ends: list[tuple[str, _State]] = []
+    def branches(self, statement: If, state: FlowState, site: str) -> None:
+        ends: list[tuple[str, FlowState]] = []
         for number, (condition, body) in enumerate(statement.branches):
             self.condition(condition, state, "if", statement)
             end = state.branch()
@@ -310,7 +262,7 @@ class _Checker:
             (state.types[name],) = kinds
         self.currencies([end for _, end in ends], state, statement)
 
-    def currencies(self, ends: list[_State], state: _State, statement: If) -> None:
+    def currencies(self, ends: list[FlowState], state: FlowState, statement: If) -> None:
         """Refuse a variable that is in one currency on one way and in another on another."""
         for name in dict.fromkeys(name for end in ends for name in end.money.maps[0]):
             kinds = [end.money[name] for end in ends if name in end.money]
@@ -325,7 +277,7 @@ class _Checker:
                 both = joint
             state.money[name] = both
 
-    def rounds(self, statement: ForEach, state: _State, site: str) -> None:
+    def rounds(self, statement: ForEach, state: FlowState, site: str) -> None:
         over = self.value(statement.over, state, "`for each`", statement)
         if over.items is None:
             shown = shorten(format_expression(statement.over), 60)
@@ -347,7 +299,7 @@ class _Checker:
                 state.money[name] = ValueType(kind="list", items=inner.money[name])
         state.partial.update(inner.partial.maps[0])
 
-    def repeated(self, statement: Repeat, state: _State, site: str) -> None:
+    def repeated(self, statement: Repeat, state: FlowState, site: str) -> None:
         inner = state.repeated()
         self.body(statement.body, inner, f"{site}.")
         # Within the round's state: `until` reads what the body has just set.
@@ -357,7 +309,7 @@ class _Checker:
         state.partial.update(inner.partial.maps[0])
         state.fresh.update(inner.fresh.maps[0])
 
-    def call(self, statement: ProcedureCall, state: _State, site: str) -> None:
+    def call(self, statement: ProcedureCall, state: FlowState, site: str) -> None:
         what = f"step {statement.id!r}"
         called = statement.procedure
         declared = {each.name: each.type for each in called.inputs}

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from dataclasses import field as dataclass_field
-from inspect import isclass, signature
+from inspect import isclass
 from typing import TYPE_CHECKING, Literal, get_args
 
-from stepguard.core.verdicts import shorten
-from stepguard.errors import ExpressionError, ProcedureError, ValueRefused
-from stepguard.language.expression_parsing import check_grouping, parse_expression
+from stepguard.errors import ProcedureError
 from stepguard.language.expressions import (
     TRUTHS,
     Expression,
@@ -22,13 +20,14 @@ from stepguard.language.expressions import (
     inner_comparison,
     names_in,
 )
-from stepguard.language.prose.descriptions import struck, unclear
-from stepguard.language.prose.stated_operations import contradicts
-from stepguard.language.terms.operands import TERM_SIGNS, LiteralTerm, is_variable, operands_in, variables_in
+from stepguard.language.terms.operands import LiteralTerm, is_variable, operands_in, variables_in
 from stepguard.language.terms.percentages import check_value
 from stepguard.language.value_types import TypeLike, ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.examples import Example
+from stepguard.procedure.attached_checks import attached
+from stepguard.procedure.descriptions import check_words
+from stepguard.procedure.examples import Example, read_examples
+from stepguard.procedure.expressions import read_expression
 from stepguard.procedure.inputs import check_name, listed
 
 if TYPE_CHECKING:
@@ -55,24 +54,6 @@ PLACEHOLDER = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 """A value that an instruction names in braces."""
 # "Look up the rate, then": without the next step it says nothing.
 _LEADS_ON = re.compile(r"(?:[:,]|\b(?:and|or|then))\Z", re.IGNORECASE)
-
-
-class UnclearWords(ProcedureError):
-    """Words say more than a description does, and nobody would carry that out or check it."""
-
-
-def _check_call(check: Callable[..., object], step: str) -> None:
-    """Refuse a check that cannot be called with a step, its values and a claim, before a model is asked."""
-    try:
-        parameters = signature(check, follow_wrapped=False)  # what a decorator takes is what counts, not what it wraps
-    except (TypeError, ValueError):  # of something that is not written in Python
-        return
-    try:
-        parameters.bind(None, {}, None)
-    except TypeError as error:
-        raise ProcedureError(
-            f"step {step!r}: the check {check!r} cannot be called as check(step, values, claim): {error}", step=step
-        ) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,24 +168,11 @@ class Step:
                 raise ProcedureError(f"step {id!r}: reads follow from the expression; leave them out", step=id)
         for name in named:
             check_name(name, f"a variable read by step {id!r}")
-        checked = listed(checks, f"step {id!r}: checks", "[Range(1, 10)]")
-        for check in checked:
-            # A class is callable too: calling it would make an instance, which counts as no verdict.
-            if isclass(check):
-                raise ProcedureError(f"step {id!r}: {check.__name__} is a class: pass an instance of it", step=id)
-            if not callable(check):
-                raise ProcedureError(f"step {id!r}: {check!r} is no check: it cannot be called", step=id)
-            if not callable(getattr(check, "misfit", None)):  # one of your own
-                _check_call(check, id)
-            lacking = [name for name in getattr(check, "reads", ()) if name != id and name not in named]
-            if lacking:
-                raise ProcedureError(
-                    f"step {id!r}: the check {check!r} needs {lacking[0]!r}, which the step does not read", step=id
-                )
+        checked = attached(checks, id, named)
         default = "text" if tree is None else "boolean" if isinstance(tree, TRUTHS) else "number"
         kind = ValueType.parse(type if type is not None else default)
         if tree is not None and instruction is not None:
-            _check_words(instruction, id, named, tree, kind)
+            check_words(instruction, id, named, tree, kind)
         if isinstance(tree, TRUTHS) and kind.scalar and kind.kind != "boolean":
             raise ProcedureError(f"step {id!r}: its expression gives a truth value, which is no {kind.kind}", step=id)
         if tree is not None:
@@ -227,7 +195,7 @@ class Step:
         put(self, "operation", operation)
         put(self, "arguments", passed)
         put(self, "origin", None)
-        put(self, "examples", _read_examples(examples, id, kind, tree))
+        put(self, "examples", read_examples(examples, id, kind, tree))
         for check in checked:
             # Last, since a check looks at the finished step.
             misfit = getattr(check, "misfit", None)
@@ -344,20 +312,6 @@ class Step:
         return None if self.expression is None else format_expression(self.expression)
 
 
-def _read_examples(
-    given: Iterable[Example | Mapping[str, object]], id: str, kind: ValueType, tree: Expression | None
-) -> tuple[Example, ...]:
-    examples = tuple(map(Example.of, listed(given, f"step {id!r}: examples", "[Example({'c': 'Lyon'}, 'France')]")))
-    if examples and tree is not None:
-        raise ProcedureError(f"step {id!r}: a step with an expression needs no examples: it says what to do", step=id)
-    for example in examples:
-        try:
-            kind.accept(example.value)
-        except ValueRefused as error:
-            raise ProcedureError(f"step {id!r}: the value of an example is no {kind}: {error}", step=id) from None
-    return examples
-
-
 def _kind_of(value: object) -> str:
     return "a function" if callable(value) and not isclass(value) else f"a {type(value).__name__}"
 
@@ -386,47 +340,6 @@ def _arguments_of(
     for name, _ in pairs:
         check_name(name, f"an argument of step {id!r}")
     return tuple((name, read_expression(value) if isinstance(value, str) else value) for name, value in pairs)
-
-
-def _check_words(instruction: str, id: str, named: tuple[str, ...], tree: Expression, kind: ValueType) -> None:
-    """Refuse words beside a formula that say whether, when or how often it applies, or what it does not do."""
-    if (mark := struck(instruction)) is not None:
-        raise UnclearWords(f"step {id!r}: {shorten(mark, 40)!r} is struck out or hidden beside its formula", step=id)
-    if (word := unclear(instruction, (id, *named), tree, "field")) is not None:
-        reads = f" (reads {shorten(', '.join(named), 60)})" if named else ""
-        raise UnclearWords(
-            f"step {id!r}: its formula is carried out always, and once, and {word!r} in {shorten(instruction, 60)!r} "
-            "may change whether, when or how often it applies: let the words beside a formula only say what is worked "
-            f'out, or leave the formula out and let words alone say all of it, `{id}: number = "..."{reads}`',
-            step=id,
-        )
-
-    whole = kind.kind == "integer"
-    if (phrase := contradicts(instruction, tree, kind.places, kind.rounding, whole=whole)) is not None:
-        raise UnclearWords(
-            f"step {id!r}: {phrase!r} in {shorten(instruction, 60)!r} is not what its formula does, which is carried "
-            "out: write it in the formula or the type, such as `round(x, 2)`, `min(x, 50)` or `decimal(2, half_up)`, "
-            "or leave it out",
-            step=id,
-        )
-
-
-def read_expression(text: str) -> Expression:
-    """An expression as it is written, with operands (`stepguard.language.terms.operands`) or without.
-
-    Raises:
-        ExpressionError: it is not in the language.
-    """
-    check_grouping(text)
-    try:
-        return parse_expression(text)
-    # The error of plain arithmetic is the better one unless the text holds signs of terms.
-    except ExpressionError:
-        if TERM_SIGNS.search(text) is None:
-            raise
-        from stepguard.procedure.notation.parsing import parse_term
-
-        return parse_term(text)
 
 
 def check_step(value: object, number: int) -> Step:

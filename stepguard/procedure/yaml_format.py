@@ -66,9 +66,9 @@ from stepguard.errors import ConfigError, ProcedureError
 from stepguard.language.expressions import Expression
 from stepguard.language.terms.operands import LiteralTerm
 from stepguard.procedure.check_registry import make_check
-from stepguard.procedure.notation.building import build, finish, located
-from stepguard.procedure.notation.parsing import parse_items
-from stepguard.procedure.notation.trees import (
+from stepguard.procedure.expressions import read_expression
+from stepguard.procedure.notation.building import build, finish
+from stepguard.procedure.notation.nodes import (
     AnswerLine,
     Content,
     InputLine,
@@ -83,8 +83,9 @@ from stepguard.procedure.notation.trees import (
     TableBlock,
     TitleLine,
 )
+from stepguard.procedure.notation.parsing import parse_items
+from stepguard.procedure.notation.statement_building import located
 from stepguard.procedure.procedure import Procedure
-from stepguard.procedure.steps import read_expression
 from stepguard.procedure.yaml_nodes import compose_document, line_of, mapping_of, sequence_of, text_of
 
 if TYPE_CHECKING:

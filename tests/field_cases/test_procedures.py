@@ -14,7 +14,7 @@ from stepguard.cli import main
 from stepguard.errors import ExpressionError, ProcedureError, UsageError
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import to_exact
-from stepguard.procedure.steps import UnclearWords
+from stepguard.procedure.descriptions import UnclearWords
 from stepguard.testing import SimulatedModel
 
 _INPUTS = "inputs: x, fee, age, price, members: boolean\n"

@@ -17,8 +17,9 @@ from stepguard.checks import Holds
 from stepguard.errors import ProcedureError, ValueRefused
 from stepguard.language.expressions import RESERVED
 from stepguard.language.value_types import ValueType
+from stepguard.procedure.descriptions import UnclearWords
 from stepguard.procedure.inputs import Input
-from stepguard.procedure.steps import Performer, UnclearWords
+from stepguard.procedure.steps import Performer
 from stepguard.testing import SimulatedModel
 
 

@@ -10,8 +10,9 @@ from stepguard.checks.arithmetic import check_arithmetic
 from stepguard.core.verdicts import Claim, Deviation, DeviationKind
 from stepguard.errors import ConfigError, InputError, ValueRefused
 from stepguard.language.values import Value, show_value
-from stepguard.procedure.procedure import Procedure, check_straight
+from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
+from stepguard.procedure.straight import check_straight
 from stepguard.replies.formats import EquationFormat
 
 _EQUATIONS = EquationFormat()

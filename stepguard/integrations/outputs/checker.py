@@ -29,8 +29,9 @@ from stepguard.language.expressions import Name
 from stepguard.language.strict_json import JsonNumber, JsonObject
 from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.language.values import Value
-from stepguard.procedure.procedure import Procedure, check_straight
+from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.steps import Step
+from stepguard.procedure.straight import check_straight
 from stepguard.telemetry.logging import call_safely, log_event
 
 ANSWER: Final = "answer"

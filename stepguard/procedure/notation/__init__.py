@@ -37,10 +37,15 @@ def read_procedure(text: str, *, unnamed: str = "procedure", folder: Path | None
     Raises:
         ProcedureError: something in the text is wrong; `line` names where.
     """
+    if not isinstance(text, str):
+        raise ProcedureError(
+            f"Procedure.parse takes the text of a procedure, not a {type(text).__name__}; Procedure.load takes the "
+            "path of a file"
+        )
     return finish(build(parse_items(text), folder=folder), unnamed=unnamed, **host)
 
 
-def load_procedure(path: Path, **host: Any) -> Procedure:
+def load_procedure(path: str | Path, **host: Any) -> Procedure:
     """The procedure in a UTF-8 file: YAML or JSON by its suffix, the language otherwise.
 
     Args:
@@ -51,6 +56,7 @@ def load_procedure(path: Path, **host: Any) -> Procedure:
         ProcedureError: the file holds no procedure.
         OSError: the file cannot be read.
     """
+    path = Path(path)
     suffix = path.suffix.lower()
     unnamed = " ".join(path.stem.split()) or "procedure"
     try:
