@@ -39,5 +39,5 @@ def shown_by(code: str, namespace: dict[str, object], page: str) -> str:
     """What a block prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
-        exec(compile(code, page, "exec"), namespace)
+        exec(compile(code, page, "exec", dont_inherit=True), namespace)
     return out.getvalue()

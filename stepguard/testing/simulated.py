@@ -47,7 +47,8 @@ class SimulatedModel:
             replies to requests with a reply format, as the guard makes them.
         answers: the values that it answers for steps that only words describe, by step id; ``"done"`` for others. A
             function in the place of a value computes it from the values that the step reads; such a step is carried
-            out, slips included, while a value is answered as it stands.
+            out, slips included, while a value is answered as it stands. It quotes nothing: a step whose check wants the
+            place cited is answered by `ScriptedSteps`.
 
     Raises:
         ConfigError: what is planted is no `Plant`, or `slips` no `Slips`.

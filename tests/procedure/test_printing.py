@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import string
+from dataclasses import dataclass, make_dataclass
 from difflib import get_close_matches
 from functools import partial
 
@@ -35,6 +36,28 @@ def test_a_name_is_one_line(name: str) -> None:
     """A name that is empty or longer than a line is refused."""
     with pytest.raises(ProcedureError):
         Procedure([Step("t", "1")], name=name)
+
+
+@dataclass
+class Maker:
+    name: str
+
+
+@dataclass
+class Line:
+    what: str
+    maker: Maker
+
+
+def test_classes_are_printed_as_records() -> None:
+    """In front of those that name them; two classes of one name have no text, and what is printed is not read."""
+    inputs = [Input("lines", list[Line]), Input("first", Maker)]
+    printed = str(Procedure([Step("n", "count of lines", type="integer")], inputs=inputs))
+    assert printed.index("record Maker:\n  name: text") < printed.index("record Line:\n  what: text\n  maker: Maker")
+    assert str(Procedure.parse(printed)) == printed
+    other = make_dataclass("Maker", [("town", str)])
+    with pytest.raises(ProcedureError):
+        Procedure.parse(str(Procedure([Step("n", "1")], inputs=[*inputs, Input("other", other)])))
 
 
 def test_a_long_sum_survives_printing() -> None:

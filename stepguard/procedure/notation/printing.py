@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from stepguard.language.expressions import Expression, format_value
+from stepguard.language.records import RecordType
 from stepguard.language.terms.lookup_tables import Table
 from stepguard.language.terms.operands import LiteralTerm
-from stepguard.language.value_types import NUMBER, TEXT
+from stepguard.language.value_types import NUMBER, TEXT, ValueType
 from stepguard.procedure.inputs import Input
 from stepguard.procedure.notation.settings import quoted, write_check
-from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat
+from stepguard.procedure.statements import Body, ForEach, If, ProcedureCall, Repeat, steps_in
 from stepguard.procedure.steps import PLACEHOLDER, Step
 
 if TYPE_CHECKING:
@@ -47,9 +48,7 @@ class _Printer:
             yield f"name: {procedure.name if plain else quoted(procedure.name)}"
         if procedure.inputs:
             yield f"inputs: {', '.join(map(_input, procedure.inputs))}"
-        for record in procedure.records:
-            yield f"record {record.name}:"
-            yield from (f"  {key}: {kind}" for key, kind in record.fields)
+        yield from _records(procedure)
         for table in procedure.tables.values():
             yield from _table(table)
         body: Any = getattr(procedure, "body", procedure.steps)
@@ -102,6 +101,31 @@ class _Printer:
                     yield from self.body(inner, deeper)
                 case ProcedureCall(name, procedure, arguments):
                     yield f"{indent}{name} = call {self.called[id(procedure)]}({_arguments(arguments)})"
+
+
+def _records(procedure: Procedure) -> Iterator[str]:
+    """The lines of the records that types refer to, of the caller's own classes, too, and of declared ones."""
+    found: dict[str, RecordType] = {}
+    lines: list[str] = []
+
+    def add(kind: ValueType) -> None:
+        if kind.items is not None:
+            add(kind.items)
+        if (record := kind.record) is None or found.get(record.name) == record:
+            return
+        for _, inner in record.fields:
+            add(inner)
+        # A record stands behind those that it names.
+        lines.append(f"record {record.name}:" if record.name not in found else f"(another record is {record.name})")
+        lines.extend(f"  {key}: {inner}" for key, inner in record.fields)
+        found[record.name] = record
+
+    for record in procedure.records:
+        add(ValueType(kind="record", record=record))
+    if procedure.look_back is None:
+        for kind in (*(each.type for each in procedure.inputs), *(step.type for step in steps_in(procedure.body))):
+            add(kind)
+    return iter(lines)
 
 
 def _last(body: Body) -> str:
