@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from stepguard.auditing.audits import audit
 from stepguard.auditing.findings import FINDING_KINDS, FinalAnswer, Finding, FindingKind, StepAudit, StepVerdict
-from stepguard.auditing.lines import Span
-from stepguard.auditing.links import FalseLink, Link, LinkVerdict, check_links, false_links
 from stepguard.auditing.outcome import Audit
+from stepguard.language.lines import Span
+from stepguard.language.links import FalseLink, Link, LinkVerdict, check_links, false_links
 
 __all__ = [
     "FINDING_KINDS",

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Names
-from stepguard.auditing.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.currencies import CODES, SIGNS, WORDS
+from stepguard.language.links import leading_run
 from stepguard.language.prose.retraction import contrast_length, goes_back
+from stepguard.language.surroundings import goes_on_below, stands_alone_after
 from stepguard.language.value_types import NUMBER, ValueType
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")

@@ -9,11 +9,11 @@ from typing import Final
 
 from stepguard.auditing.lenient import bare, find_alone, last_side, read_bare
 from stepguard.auditing.names import Names
-from stepguard.auditing.surroundings import stands_alone_after
 from stepguard.language.prose.following import unread_behind
 from stepguard.language.prose.mentioned import Mentions
 from stepguard.language.prose.retraction import contrast_length, find_retractions, goes_back
 from stepguard.language.prose.understanding import Understanding
+from stepguard.language.surroundings import stands_alone_after
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value
 

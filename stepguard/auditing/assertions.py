@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.auditing.claims import disowned, words_behind
-from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.tables import another_unit
 from stepguard.documents.tables import read_caption
+from stepguard.language.lines import Lines
 from stepguard.language.prose.retraction import doubted_before
 
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}")

@@ -13,7 +13,6 @@ from typing import Final
 from stepguard.auditing.amounts import read_value
 from stepguard.auditing.lenient import read_bare
 from stepguard.auditing.names import Entry, Names
-from stepguard.auditing.sides import read_side
 from stepguard.language.digits import VULGAR, format_exact, vulgar_fraction
 from stepguard.language.expression_parsing import parse_expression
 from stepguard.language.expressions import Number
@@ -21,6 +20,7 @@ from stepguard.language.prose.following import unread_behind
 from stepguard.language.prose.remarks import without_rounding
 from stepguard.language.prose.retraction import contrast_length, goes_back
 from stepguard.language.prose.spelled_numbers import spelled_number
+from stepguard.language.sides import read_side
 from stepguard.language.value_types import NUMBER, ValueType
 from stepguard.language.values import round_exact
 from stepguard.procedure.steps import Step

@@ -10,9 +10,9 @@ from typing import Final
 from stepguard.auditing.answers import find_corrections
 from stepguard.auditing.entries import read_entries
 from stepguard.auditing.findings import Finding
-from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names
 from stepguard.core.verdicts import shorten
+from stepguard.language.lines import Lines
 from stepguard.language.prose.struck_text import struck_spans
 from stepguard.language.typeset import plain
 

@@ -16,10 +16,10 @@ from stepguard.auditing.amounts import read_value
 from stepguard.auditing.assertions import asserted, understood
 from stepguard.auditing.claims import read_claim, read_words
 from stepguard.auditing.layouts import as_claims
-from stepguard.auditing.lines import LABEL, logical_lines
-from stepguard.auditing.links import leading_run
 from stepguard.auditing.names import Entry, Names
 from stepguard.auditing.tables import RowReader
+from stepguard.language.lines import LABEL, logical_lines
+from stepguard.language.links import leading_run
 from stepguard.language.value_types import NUMBER
 
 _ANCHOR: Final = re.compile(

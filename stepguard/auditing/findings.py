@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
-from stepguard.auditing.lines import Span
+from stepguard.language.lines import Span
 from stepguard.language.values import Value
 
 StepVerdict = Literal["right", "wrong", "missing", "not_judged"]

@@ -12,13 +12,13 @@ from stepguard.auditing.findings import FinalAnswer, Finding, StepAudit
 from stepguard.auditing.footnotes import without_footnotes
 from stepguard.auditing.labels import Labels
 from stepguard.auditing.layouts import with_cells
-from stepguard.auditing.lines import Lines
 from stepguard.auditing.names import Entry, Names, joined, unread_line
 from stepguard.auditing.outcome import Audit
 from stepguard.auditing.states import Claimed, Judge, Ruling, claims_of, says_something, telling, value_after
 from stepguard.auditing.traces import Trace, read_trace
 from stepguard.auditing.wide_tables import read_wide_tables
 from stepguard.core.verdicts import shorten
+from stepguard.language.lines import Lines
 from stepguard.language.prose.struck_text import without_struck
 from stepguard.language.typeset import plain
 from stepguard.language.value_types import NUMBER, ValueType

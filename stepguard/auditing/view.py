@@ -7,7 +7,7 @@ from typing import Annotated
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from stepguard.auditing.findings import Finding, StepAudit
-from stepguard.auditing.lines import Span
+from stepguard.language.lines import Span
 from stepguard.language.values import show_value
 
 ValueText = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else show_value(value))]

@@ -13,11 +13,11 @@ from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any, Final, Literal
 
-from stepguard.auditing.lines import LABEL, Lines, Span, logical_lines
-from stepguard.auditing.sides import Side, SideComparison, compare, read_side
-from stepguard.auditing.surroundings import stands_alone_after, stands_alone_before
 from stepguard.core.verdicts import shorten
 from stepguard.language.digits import format_exact
+from stepguard.language.lines import LABEL, Lines, Span, logical_lines
+from stepguard.language.sides import Side, SideComparison, compare, read_side
+from stepguard.language.surroundings import stands_alone_after, stands_alone_before
 from stepguard.language.typeset import plain
 
 LinkVerdict = Literal["true", "rounded", "false", "unread"]
