@@ -228,7 +228,10 @@ def _taken_back(
                 or mentions.chooses_another(line)
             ):
                 return line
-            if (said := understanding.unread_before(line)) and not understanding.leads_in(line):
+            if understanding.proved and mentions.restates(line) and not mentions.contradicted(line):
+                if understanding.disowns(line):
+                    return line
+            elif (said := understanding.unread_before(line)) and not understanding.leads_in(line):
                 return said
         pieces += (front, "x" * (behind - start))
         end = behind

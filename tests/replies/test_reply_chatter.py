@@ -88,6 +88,38 @@ def test_words_that_neither_alter_nor_point_do_no_harm_beside_what_is_proved(fro
     assert values(order(front, behind)) == ["84", "89"]
 
 
+TOLD = (
+    *("Sloane packs 12 * 7 = 84 lamps for the shop.", "Each lamp costs $12, so Ned spends $12 x 7 = $84 on them."),
+    *("That makes 84 + 5 = 89 miles on Monday.", "Er zahlt also 12 \u00d7 7 = 84 Euro f\u00fcr die Lampen."),
+)
+ANSWERING = (
+    *("deny", "reject", "guess", "invented", "wrongly write", "denied", "disputed", "refute"),
+    *("allege", "wrote", "made up", "doubt", "overrule", "jokingly write", "thousand times", "hallucinated ~"),
+)
+
+
+def test_a_sentence_that_works_a_proved_value_out_again_may_tell_of_anything() -> None:
+    """Who pays what for which things is nothing against a value that a sentence works out as it was proved."""
+    for sentence in TOLD:
+        assert values(order(front=sentence)) == ["84", "89"], sentence
+        assert values(order(behind=sentence)) == ["84", "89"], sentence
+
+
+def test_a_sentence_that_works_a_value_out_and_disowns_it_is_heeded() -> None:
+    """Whoever denies, doubts, passes on or scales the calculation that is proved does not answer with it."""
+    for word in ANSWERING:
+        said = f"The clerks {word} 12 * 7 = 84 there."
+        for reading in (order(front=said), order(behind=said)):
+            assert kinds(reading) == [("self_correction", None)], said
+
+
+@all_rows("said", ["12 + 7 = 84", "In all 12 * 7 = 85 lamps.", "It costs 84 + 5 = 98 then.", "84 + 5 = -89."])
+def test_a_false_equation_about_an_answer_is_heeded(said: str) -> None:
+    """Another result for the working of an answer, or another working for its result, contradicts it."""
+    for reading in (order(front=said), order(behind=said)):
+        assert kinds(reading) == [("self_correction", None)]
+
+
 @all_rows(
     "front, behind",
     [

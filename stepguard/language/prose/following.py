@@ -137,6 +137,8 @@ _MARKED: Final = lazy_pattern(
 _CONTINUED: Final = lazy_pattern(r"[ &]*=(?![=>])")
 _NUMBERED: Final = lazy_pattern(r"[\s#>*_-]*[0-9]{1,3}[.)]")
 _ROW: Final = lazy_pattern(r"\s*\||[^|\n]*\|[^|\n]*\||\s*(?:[+=~^-]{3,}\s*)+\Z")
+_OF_ELSE: Final = CONDITIONS | {"if", "or", "not", "must", "still", "only"}
+"""Words of sentences that may work something else out, though they come to the same."""
 _CLAUSE_END: Final = lazy_pattern(r"[*_`\"')\]$ ]{0,4}[.;!:](?=\s|\Z)|[*_`\"')\]$ ]{0,4}(?=\n)")
 _PLAIN: Final = lazy_pattern(r"[^\S\n]{1,3}[^\W\d_][^.,;:()\[\]\n\u2014\u2013!=]*")
 _UNIT: Final = lazy_pattern(
@@ -245,6 +247,11 @@ class _Following:
         for sentence, last in _sentences(MARKUP.sub(" ", behind)):
             if self._mentions is not None and self._mentions.contradicted(sentence):
                 return sentence.strip()
+            if self._understanding.proved and self._mentions is not None and self._mentions.restates(sentence):
+                if not (word := self._understanding.disowns(sentence)):
+                    continue
+                if word.lower() not in _OF_ELSE:
+                    return sentence.strip()
             if not WORD.search(sentence):
                 if SIGN.search(sentence) or self._corrects(sentence) or sentence.strip(" \t\n()[]*_") == "!":
                     return sentence.strip()

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
+from stepguard.language.links import false_links
 from stepguard.language.prose.retraction import without_zeros
 from stepguard.language.prose.spelled_numbers import SMALL, TENS
 
@@ -34,6 +35,11 @@ _STATES: Final = lazy_pattern(
 _STATED: Final = lazy_pattern(
     r"[-+$(*_`\"'\s]{0,9}([0-9][0-9.,]*)(?!\w|\s?[-+*/\u00d7\u00f7^%]|\s(?:more|less|fewer|times|plus|minus|percent|of|to)\b)"
 )
+_WORKED_OUT: Final = lazy_pattern(
+    r"[0-9)%][^=\n]{0,30}?[-+*/x\u00d7\u00f7\u2212][^=\n]{0,30}[0-9)%](?:[^=\u2248\n]{0,60}[=\u2248]){1,9}"
+    r"[$\u20ac\u00a3*_`\s]{0,6}([0-9][0-9.,]*)(?!\s?[-+*/\u00d7\u00f7^])"
+)
+"""A calculation and its result; of a chain the last."""
 _DENIED: Final = lazy_pattern(r"\bnot -?([0-9][0-9.,]*)", re.IGNORECASE)
 _NAME: Final = lazy_pattern(
     r"(?<!\w)(?<![0-9] )(?<![\w)] [-+*/\u00d7\u00f7^] )(?<![\w)][-+*/\u00d7\u00f7^])"
@@ -59,12 +65,14 @@ class Mentions:
         values: of names, which number each is.
         options: the words that the answer may have been and is not, as ``decline`` beside ``approve``.
         chosen: those that it is.
+        answered: the numbers, without a sign, that the answers come to.
     """
 
     numbers: frozenset[str]
     values: Mapping[str, str]
     options: frozenset[str] = frozenset()
     chosen: frozenset[str] = frozenset()
+    answered: frozenset[str] = frozenset()
 
     @classmethod
     def of(
@@ -89,6 +97,7 @@ class Mentions:
             results | values,
             options - chosen,
             chosen,
+            frozenset(values[name] for name in answers if name in values),
         )
 
     def is_another_option(self, text: str) -> bool:
@@ -108,8 +117,19 @@ class Mentions:
         text = in_digits(text)
         return mentions_another(text, self.numbers) or self.misstated(text) or self.chooses_another(text)
 
+    def restates(self, text: str) -> bool:
+        """Whether a text works out what an answer comes to."""
+        return any(without_zeros(found[1].rstrip(".,")) in self.answered for found in _WORKED_OUT.finditer(text))
+
+    def _miscalculated(self, text: str) -> bool:
+        """Whether an equation in a text is false that has the number of an answer as one of its sides."""
+        sides = ((link.left_value, link.right_value) for link in false_links(text))
+        return any(side is not None and side.lstrip("-") in self.answered for pair in sides for side in pair)
+
     def misstated(self, text: str) -> bool:
-        """Whether a text gives a name another value than it has, or denies one of the numbers."""
+        """Whether a text gives a name another value than it has, denies one of the numbers or works one out wrong."""
+        if self._miscalculated(text):
+            return True
         text = in_digits(text)
         if any(without_zeros(found[1].rstrip(".,")) in self.numbers for found in _DENIED.finditer(text)):
             return True

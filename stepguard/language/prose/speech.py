@@ -63,6 +63,22 @@ _ALTERING: Final = (
     """
 )
 """Words that deny, suppose, doubt, correct, date, scale or pass on what they are said with, or set it off."""
+_OF_OPERANDS: Final = word_set(
+    """
+    per each other others another more less fewer larger smaller greater lower higher than half third quarter double
+    doubled twice thrice triple tripled extra additional pair pairs percent percentage part short gross net annual
+    monthly weekly daily hourly yearly quarterly unit units since last best better miles kids square problems
+    """
+)
+"""Those that say in a calculation of which operands it is."""
+_REJECTING: Final = lazy_pattern(
+    r"\b(?:reject|den(?:y|i(?!m))|disput|contest|refut|disprov|disagree|challeng|contradict|oppos|dismiss|discard|cancel"
+    r"|void|annul|revok|rescind|abandon|refus|disbelie|disallow|invalid|obsolete|supersed|overrul|overturn|nonsens|struck"
+    r"|cross(?:ed|es) out|ignor|fool|mock|legend|myth|wrong|false|incorrect|mistak|hallucinat|alleg|purport"
+    r"|pretend|insist|swear|swore|jok|prank)\w*",
+    IGNORECASE,
+)
+_AGED: Final = lazy_pattern(r"\b(?:years?|months?|weeks?|days?) (?:old(?:er)?|ago)\b", IGNORECASE)
 _ALTERS: Final = lazy_pattern(
     r"n['\u2019]t\b|\bma(?:d|k)(?:e|es|ing)? (?:\w+ )?up\b|\bleft out\b|\bleav(?:e|ing) out\b|\bmis[a-z]{3,}"
     r"|\bre-?do\b|\b(?:about|around) (?=\W{0,2}[0-9]|half|a )|\bkind of\b(?<!what kind of)|\bre-?(?:calculat|comput"
@@ -166,6 +182,12 @@ def alters(text: str, own: Container[str] = (), *, offered: bool = False) -> str
         if altering and lowered not in own:
             return word[0]
     return ""
+
+
+def disowns(text: str, own: frozenset[str]) -> str:
+    """The first word by which a text that works out a claim once more may deny, doubt or pass it on; empty if none."""
+    found = _REJECTING.search(text)
+    return alters(_AGED.sub(" ", text), own | _OF_OPERANDS) if found is None else found[0]
 
 
 _TURNED: Final = lazy_pattern(

@@ -38,7 +38,7 @@ from stepguard.language.prose.lexicon import (
     may_act,
 )
 from stepguard.language.prose.retraction import doubted_before, find_retractions
-from stepguard.language.prose.speech import alters, is_courtesy, points, turns_round, without_idioms
+from stepguard.language.prose.speech import alters, disowns, is_courtesy, points, turns_round, without_idioms
 from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 _REFUSED: Final = lazy_pattern(
@@ -204,6 +204,12 @@ class Understanding:
         if pointing or any(turns_round(word) or word[0].isupper() for word in strange if word != words[0]):
             return False
         return self.proved or _tells_own_work(plain) or _tells_what_is_done(words, known)
+
+    def disowns(self, line: str) -> str:
+        """What a line that works out a value of the answer once more says against it; empty where it is nothing."""
+        plain = _IDIOMS.sub(" ", without_idioms(line))
+        sign = "?" if "?" in plain else SIGN.search(plain)
+        return sign[0] if sign else disowns(plain, self.own)
 
     def leads_in(self, line: str) -> bool:
         """Whether a line in front of an object tells of the writer's own work, or of the task, and leads to it."""
