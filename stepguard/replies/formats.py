@@ -21,7 +21,7 @@ from stepguard.core.arguments import check_one_of
 from stepguard.core.verdicts import Claim, Deviation, shorten
 from stepguard.errors import ValueRefused
 from stepguard.language.decimal_comma import with_comma, with_point
-from stepguard.language.prose.remarks import without_affirmation, without_rounding
+from stepguard.language.prose.remarks import without_affirmation, without_counted, without_opening, without_rounding
 from stepguard.language.prose.retraction import retractions_in
 from stepguard.language.strict_json import LATEX_LOST, JsonNumber, JsonObject, decode, encode
 from stepguard.language.structures import leaves_changed
@@ -42,9 +42,11 @@ _VERBS: Final = (
 )
 _SAYS_EQUAL = re.compile(
     rf"(?<![<>=!:\-])(?:-{{1,2}}|={{1,2}})>(?![>=])|[\u2192\u21d2\u27f6\u27f9]|{_EQUALS.pattern}"
+    r"|,? (?:which )?round(?:s|ed) to(?= \S+\Z)"
     rf"|(?<=\s)(?:{'|'.join(sorted(_VERBS, reverse=True))})(?=\s)"
 )
-"""Also an arrow, or a verb that says so, between a working and its result."""
+"""Also an arrow, or a verb that says so, between a working and its result, or between a result and the rounded one."""
+_TWICE_EQUAL: Final = re.compile(r"(?<![<>=!:])==(?![>=])")
 _SUM = re.compile(r"[(]?-?[0-9]+[)]?(?: [-+*/] [(]?-?[0-9]+[)]?)* = -?[0-9]+")
 _COMPACT_SUM = re.compile(r"(?:-?[0-9]+|[(]-?[0-9]+[)])(?:[-+*/](?:[0-9]+|[(]-?[0-9]+[)]))*=-?[0-9]+")
 _COMPACT_OPERATOR = re.compile(r"(?<=[0-9)])[-+*/]")
@@ -237,7 +239,9 @@ def _equation(step: Step, text: str) -> Claim | Deviation:
     if _COMPACT_SUM.fullmatch(text) is not None:
         work, _, value = text.partition("=")
         return Claim(step.id, (_COMPACT_OPERATOR.sub(r" \g<0> ", work),), value, text)
-    line = _without_name(unwrap(text.rstrip(_OUTER_SPACE)), step.id)
+    line = without_opening(_without_name(unwrap(text.rstrip(_OUTER_SPACE)), step.id), step.id, step.reads)
+    if step.type.numeric and "==" in line and "==" not in (step.formula or ""):  # code's way to say that it is so
+        line = _TWICE_EQUAL.sub("=", line)
     if (bad := _UNPRINTABLE.search(line)) is not None:
         return Deviation("malformed", step.id, f"bad escaping: the character {bad[0]!r} in an equation")
     if (back := _taken_back(step, line)) is not None:
@@ -283,6 +287,7 @@ def _value(step: Step, written: str) -> str:
     """
     asked = step.instruction if step.expression is None else None
     written = without_rounding(without_affirmation(written, asked), step.type, step.expression)
+    written = written if step.expression is None else without_counted(written, step.id, step.type)
     if "\\" not in written or not (step.expression is not None or step.type.numeric):
         return written
     inside = unwrap(written)

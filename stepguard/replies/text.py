@@ -15,7 +15,7 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.prose.following import MARKUP, unread_behind
-from stepguard.language.prose.mentioned import Mentions
+from stepguard.language.prose.mentioned import Mentions, in_digits
 from stepguard.language.prose.struck_text import struck_spans
 from stepguard.language.prose.understanding import Understanding, points_below
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
@@ -36,6 +36,7 @@ _STRING_END = lazy_pattern(r'[^"\\]*+(?:\\.[^"\\]*+)*"', re.DOTALL)
 _KEY = lazy_pattern(r"""(?<![A-Za-z0-9_])([A-Za-z_][A-Za-z0-9_]{0,99})(?![A-Za-z0-9_])\\?["']?\s{0,9}:""")
 _FENCE_LINE = lazy_pattern(r"^[ \t]*(?:`{3,}|~{3,})[^\n]*", re.MULTILINE)
 _CLOSED_FENCE: Final = lazy_pattern(r"^[ \t]*(```|~~~)[^\n]*\n(?:(?!^[ \t]*\1).*\n)*^[ \t]*\1[^\n]*", re.MULTILINE)
+_ROUNDED: Final = lazy_pattern(r"\brounded (?:off )?to (\w+) decimals?\b(?: places?\b)?", re.IGNORECASE)
 _FENCE = lazy_pattern(r"(`{3,}|~{3,})([^\n`]{0,100})\n")
 
 
@@ -116,6 +117,12 @@ def find_object(text: str, wanted: WantedObject, *, cut: bool, thought: int) -> 
     return _search(spoken, wanted)
 
 
+def _without_declared(said: re.Match[str], types: Mapping[str, ValueType]) -> str:
+    """Words by which a writer rounds, but blanks where every step that rounds is declared so."""
+    places = {str(kind.places) for kind in types.values() if kind.places is not None}
+    return "given".ljust(len(said[0])) if {in_digits(said[1])} == places else said[0]
+
+
 def _cut_off(body: str, reason: str) -> SearchResult:
     deviation = Deviation("truncated", None, reason)
     return deviation if body else NoObject(deviation)
@@ -182,7 +189,8 @@ def _search(spoken: str, wanted: WantedObject) -> SearchResult:
         mentions = _mentions(answer, wanted)
         understanding = wanted.understood()
         strange = (spoken[a:b] for a, b in others if _is_strange(spoken[a:b], understanding, mentions))
-        taken_back = next(strange, None) or _taken_back(_blanked(spoken, others), spans, understanding, mentions)
+        said = _ROUNDED.sub(lambda found: _without_declared(found, wanted.types), _blanked(spoken, others))
+        taken_back = next(strange, None) or _taken_back(said, spans, understanding, mentions)
         if taken_back is not None:
             why = "the words around the answer take it back, or are not understood"
             return Deviation("self_correction", None, f"{why}: {shorten(taken_back)!r}")

@@ -8,9 +8,11 @@ from itertools import product
 from reply_harness import FORMAT, kinds, values
 from tables import all_rows
 
+from stepguard import Guard, Procedure
 from stepguard.backends.base import Completion
 from stepguard.procedure.steps import Step
 from stepguard.replies.reading import Reading, read_reply
+from stepguard.testing import ScriptedBackend
 
 LETTER = "Invoice 4711 from Hansen Logistik GmbH\nNet 1,250.00 EUR\nPlease pay within 30 days."
 PROVED = [Step("goods", "price * quantity"), Step("total", "goods + shipping")]
@@ -183,3 +185,50 @@ def test_another_option_is_another_answer(entry: dict[str, object]) -> None:
     """What a step might have chosen, and did not, stands under no key of a reply."""
     assert kinds(invoice(entry=entry)) == [("self_correction", None)]
     assert values(invoice(entry={"sender": "Hansen Logistik GmbH"})) == ["1250.00", "approve"]
+
+
+SUM = Procedure.parse("inputs: spent\nleft: decimal(2) = 500 - spent")
+SHARE = Procedure.parse("inputs: total\nshare: decimal(2) = total / 3")
+
+
+def verified(procedure: Procedure, entry: str, **inputs: str) -> bool:
+    reply = ScriptedBackend({procedure.steps[0].id: entry})
+    return Guard(reply, repair=0).run(procedure, inputs).status == "verified"
+
+
+@all_rows(
+    "procedure, entry, proved",
+    [
+        *((SUM, entry, True) for entry in (
+            "So, 500 - 140 = 360", "Let me compute: 500 - 140 = 360", "The result is 500 - 140 = 360",
+            "500 - 140 = 360 units", "500 - 140 = 360 items.", "500 - 140 = 360 left", "500 - 140 == 360",
+        )),
+        *((SUM, entry, False) for entry in (
+            "Let me recompute: 500 - 140 = 360", "I doubt that 500 - 140 = 360", "is 500 - 140 = 360",
+            "not: 500 - 140 = 360", "I decide 500 - 140 = 360", "The spent is 500 - 140 = 360",
+            "500 - 140 = 360 dozen", "500 - 140 = 360 k units", "500 - 140 = 360 units short",
+            "500 - 140 == 360 == 361", "500 - 140 != 360", "500 - 140 = 350, rounded to 360",
+            "500 - 140 = 360 overdrawn",
+        )),
+        *((SHARE, entry, True) for entry in (
+            "10 / 3 = 3.333, rounded to 3.33", "10 / 3 = 3.3333 which rounds to 3.33",
+            "10 / 3 = 3.333..., rounded to 3.33",
+        )),
+        *((SHARE, entry, False) for entry in (
+            "10 / 3 = 3.334, rounded to 3.33", "10 / 3 = 3.3, rounded to 3.33", "10 / 3 = 3.333, rounded to 3.34",
+            "10 / 3 = 3.333, not rounded to 3.33", "10 / 3 = 3.333, rounded to 3.34, or 3.33",
+        )),
+    ],
+)  # fmt: skip
+def test_an_entry_says_its_equation_and_no_more(procedure: Procedure, entry: str, *, proved: bool) -> None:
+    """What leads to an equation, what is counted and how it is rounded is read; whatever else is refused."""
+    inputs = {"spent": "140"} if procedure is SUM else {"total": "10"}
+    assert verified(procedure, entry, **inputs) is proved
+
+
+@all_rows("said, taken", [("two", True), ("2", True), ("3", False), ("one", False)])
+def test_how_a_value_was_rounded_is_read_as_the_step_declares_it(said: str, *, taken: bool) -> None:
+    """Another number of decimals than the step's is another value."""
+    reply = f'{{"share": "10 / 3 = 3.33"}}\n\nNote: the result was rounded to {said} decimal places.'
+    status = Guard(ScriptedBackend(reply), repair=0).run(SHARE, {"total": "10"}).status
+    assert (status == "verified") is taken

@@ -163,7 +163,7 @@ _EXCLUDED: Final = word_set(
 """Quantities and actions of procedures that say something else of a claim."""
 OPERATIONS: Final = word_set(
     "add subtract multiply divide double triple halve sum convert compute calculate determine find derive figure "
-    "evaluate work deduct adding subtracting multiplying dividing doubling tripling"
+    "evaluate work deduct compare comparing adding subtracting multiplying dividing doubling tripling"
 )
 CHANGING: Final = word_set(
     "half third fourth quarter square cube root multiple minus plus times percent percentage twice thrice double "

@@ -131,7 +131,8 @@ _DONE: Final = lazy_pattern(
 )
 _OWN_WORK: Final = lazy_pattern(
     r"\W*(?:[\w']+[ ,!]+){0,6}?(?:i|we|you|ich|wir|je|nous)\b|\A\W*(?:(?:sure|certainly|absolutely|okay|ok"
-    r"|so)[,!]? )?(?:here|below|my|our|please|to|let|the following|hier|nachfolgend|im folgenden|voici|voil\u00e0"
+    r"|so)[,!]? )?(?:(?:based on|using|from|given) [\w ]{1,60}, )?"
+    r"(?:here|below|my|our|please|to|let|the following|hier|nachfolgend|im folgenden|voici|voil\u00e0"
     r"|ci-dessous|aqu\u00ed|a continuaci\u00f3n)\b",
     re.IGNORECASE,
 )
@@ -239,7 +240,9 @@ class Understanding:
         """A sentence without idioms; None where a word or sign of it may alter a claim."""
         plain = _SHOULD_BE.sub(
             lambda found: " " if is_own(found["done"], self.own) else found[0],
-            _IDIOMS.sub(" ", without_idioms(sentence)),
+            _IDIOMS.sub(
+                " ", without_idioms(REASON.sub(" ", sentence, count=1) if REASON.match(sentence) else sentence)
+            ),
         )
         if alters(plain, self.own) or SIGN.search(plain) or _TURNING.search(plain) or "?" in plain:
             return None
