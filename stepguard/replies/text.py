@@ -236,8 +236,9 @@ def _taken_back(
                 or mentions.chooses_another(line)
             ):
                 return line
-            if understanding.proved and mentions.restates(line) and not mentions.contradicted(line):
-                if understanding.disowns(line):
+            told = mentions.restated(line) if understanding.proved and not mentions.contradicted(line) else None
+            if told is not None:
+                if understanding.disowns(*told):
                     return line
             elif (said := understanding.unread_before(line)) and not understanding.leads_in(line):
                 return said

@@ -247,8 +247,9 @@ class _Following:
         for sentence, last in _sentences(MARKUP.sub(" ", behind)):
             if self._mentions is not None and self._mentions.contradicted(sentence):
                 return sentence.strip()
-            if self._understanding.proved and self._mentions is not None and self._mentions.restates(sentence):
-                if not (word := self._understanding.disowns(sentence)):
+            told = self._mentions.restated(sentence) if self._mentions and self._understanding.proved else None
+            if told is not None:
+                if not (word := self._understanding.disowns(*told)):
                     continue
                 if word.lower() not in _OF_ELSE:
                     return sentence.strip()

@@ -117,9 +117,12 @@ class Mentions:
         text = in_digits(text)
         return mentions_another(text, self.numbers) or self.misstated(text) or self.chooses_another(text)
 
-    def restates(self, text: str) -> bool:
-        """Whether a text works out what an answer comes to."""
-        return any(without_zeros(found[1].rstrip(".,")) in self.answered for found in _WORKED_OUT.finditer(text))
+    def restated(self, text: str) -> tuple[str, str] | None:
+        """What stands before and behind the calculation in a text that comes to an answer; None where there is none."""
+        for found in _WORKED_OUT.finditer(text):
+            if without_zeros(found[1].rstrip(".,")) in self.answered:
+                return text[: found.start()], text[found.end() :]
+        return None
 
     def _miscalculated(self, text: str) -> bool:
         """Whether an equation in a text is false that has the number of an answer as one of its sides."""

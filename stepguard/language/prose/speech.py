@@ -63,11 +63,14 @@ _ALTERING: Final = (
     """
 )
 """Words that deny, suppose, doubt, correct, date, scale or pass on what they are said with, or set it off."""
+_OF_THINGS: Final = word_set(
+    "per each miles kids problems last best better since unit units more than stop exit test tests pair pairs"
+)
 _OF_OPERANDS: Final = word_set(
     """
-    per each other others another more less fewer larger smaller greater lower higher than half third quarter double
-    doubled twice thrice triple tripled extra additional pair pairs percent percentage part short gross net annual
-    monthly weekly daily hourly yearly quarterly unit units since last best better miles kids square problems
+    other others another more less fewer larger smaller greater lower higher than half third quarter double doubled
+    twice thrice triple tripled extra additional pair pairs percent percentage part short gross net annual monthly
+    weekly daily hourly yearly quarterly square
     """
 )
 """Those that say in a calculation of which operands it is."""
@@ -75,8 +78,16 @@ _REJECTING: Final = lazy_pattern(
     r"\b(?:reject|den(?:y|i(?!m))|disput|contest|refut|disprov|disagree|challeng|contradict|oppos|dismiss|discard|cancel"
     r"|void|annul|revok|rescind|abandon|refus|disbelie|disallow|invalid|obsolete|supersed|overrul|overturn|nonsens|struck"
     r"|cross(?:ed|es) out|ignor|fool|mock|legend|myth|wrong|false|incorrect|mistak|hallucinat|alleg|purport"
-    r"|pretend|insist|swear|swore|jok|prank)\w*",
+    r"|pretend|insist|swear|swore|jok|prank|delet|eras(?:e|ing)|remov|omit|skip|undo|undid|fail|lie(?:s|d)?\b|liar|inaccura"
+    r"|imprecis|unlike|unfortunate|trap|impost)\w*",
     IGNORECASE,
+)
+_SCALING: Final = lazy_pattern(
+    r"\b(?:half|thirds?|quarters?|twice|thrice|double|triple|minus|percent|part|most|some)(?: (?:of|than|the))*\W*\Z",
+    IGNORECASE,
+)
+_PREDICATE: Final = lazy_pattern(
+    r"\A[^.,;:]*\b(?:is|are|was|were|do|does|did|has|have|had|will|can|cannot|too)\b", IGNORECASE
 )
 _AGED: Final = lazy_pattern(r"\b(?:years?|months?|weeks?|days?) (?:old(?:er)?|ago)\b", IGNORECASE)
 _ALTERS: Final = lazy_pattern(
@@ -178,16 +189,26 @@ def alters(text: str, own: Container[str] = (), *, offered: bool = False) -> str
         return found[0]
     for word in _WORD.finditer(plain):
         lowered = word[0].lower().replace("\u2019", "'")
+        lowered = lowered.removesuffix("'s") or lowered
         altering = lowered in _ALTERING or lowered.removesuffix("s") in _ALTERING or (lowered in _MODAL and not offered)
         if altering and lowered not in own:
             return word[0]
     return ""
 
 
-def disowns(text: str, own: frozenset[str]) -> str:
-    """The first word by which a text that works out a claim once more may deny, doubt or pass it on; empty if none."""
-    found = _REJECTING.search(text)
-    return alters(_AGED.sub(" ", text), own | _OF_OPERANDS) if found is None else found[0]
+def disowns(before: str, behind: str, own: frozenset[str]) -> str:
+    """The first word by which a text that works out a claim once more may deny, doubt or pass it on; empty if none.
+
+    Args:
+        before: what stands before the calculation, where words of quantity say of which operands it is.
+        behind: what stands behind its result, of which they would say something, as would a verb.
+        own: the words of the task.
+    """
+    found = _REJECTING.search(f"{before} {behind}") or _SCALING.search(before) or _PREDICATE.search(behind)
+    if found is not None:
+        return found[0]
+    told = own | _OF_THINGS
+    return alters(_AGED.sub(" ", before), told | _OF_OPERANDS) or alters(_AGED.sub(" ", behind), told)
 
 
 _TURNED: Final = lazy_pattern(

@@ -206,11 +206,12 @@ class Understanding:
             return False
         return self.proved or _tells_own_work(plain) or _tells_what_is_done(words, known)
 
-    def disowns(self, line: str) -> str:
-        """What a line that works out a value of the answer once more says against it; empty where it is nothing."""
-        plain = _IDIOMS.sub(" ", without_idioms(line))
-        sign = "?" if "?" in plain else SIGN.search(plain)
-        return sign[0] if sign else disowns(plain, self.own)
+    def disowns(self, before: str, behind: str) -> str:
+        """What a line that works out a value of the answer says against it before or behind that; empty if nothing."""
+        before, behind = (_IDIOMS.sub(" ", without_idioms(part)) for part in (before, behind))
+        line = f"{before} = {behind}"
+        sign = "?" if "?" in line else _TURNING.search(line) or SIGN.search(line)
+        return sign[0] if sign else disowns(before, behind, self.own)
 
     def leads_in(self, line: str) -> bool:
         """Whether a line in front of an object tells of the writer's own work, or of the task, and leads to it."""
