@@ -99,7 +99,7 @@ class Cites(DocumentCheck):
         quotes = [next(filter(None, match.groups())) for match in _QUOTED.finditer("\n".join(claim.work))]
         if not quotes:
             return self._fail(f"the work quotes nothing of {self.document}", "unfaithful_work")
-        view = View(document)
+        view = View(document, csv=False)
         words = Words(view.text)
         others: Words | None = None
         least = min(self.words, len(_WORD.findall(view.text)))
@@ -143,7 +143,7 @@ class Copied(DocumentCheck):
 
     def _judge_by(self, document: str, step: Step, values: Mapping[str, Value], claim: Claim) -> Verdict:
         passage = str(values[step.id])
-        view = View(document)
+        view = View(document, csv=False)
         count = _words_in(passage)
         if count < min(self.words, len(_WORD.findall(view.text))) or not count:
             return self._fail(f"no passage of {self.words} words of {self.document}", "unfaithful_work")

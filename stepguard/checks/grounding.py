@@ -26,6 +26,7 @@ from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossin
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
+from stepguard.documents.labels import Labels
 from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
 from stepguard.documents.options import Options
@@ -34,6 +35,7 @@ from stepguard.documents.standing import Statements
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
+from stepguard.language.decimal_comma import with_point
 from stepguard.language.digits import Exact, exact, format_exact
 from stepguard.language.measures import MEASURES
 from stepguard.language.numerals import read_numeral
@@ -84,8 +86,9 @@ class Grounded(DocumentCheck):
     stands beside it, unless the document does not state it: it is denied, asked, called wrong, void, old, an estimate
     or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
     (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated, a date that
-    another one is counted from (``10 days after``) is not, and an option beside an empty box is not chosen
-    (`stepguard.documents.options`). What `beside` finds is not the value itself. A name is found as whole words and
+    another one is counted from (``10 days after``) is not. Of options in a list or in one sentence the one is chosen that
+    is ticked or said yes to (`stepguard.documents.options`). What `beside` finds is not the value itself, nor the label of
+    another field on its line (`stepguard.documents.labels`). A name is found as whole words and
     whole numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it
     another one (``not approved``, ``up to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of
     more than 2,000,000 characters is not searched: the verdict is undecided.
@@ -247,12 +250,12 @@ class Grounded(DocumentCheck):
         """The spans of a value, those beside a label where there is one."""
         if not isinstance(label, str):
             return self._spans(kind, value, text, None)
-        labels = _Labels(label, text)
+        labels = Labels(label, text)
         return filter(labels.beside, self._spans(kind, value, text, labels.on_line))
 
     def _other(self, kind: ValueType, value: Value, text: str, label: object) -> str | None:
         """What stands beside a label as well, and is another number or date; None where nothing does."""
-        labels = _Labels(str(label), text)
+        labels = Labels(str(label), text)
         own = set(self._beside(kind, value, text, label))
         if kind.numeric:
             numbers = find_numbers(text, decimal=self.decimal, wanted=labels.on_line)
@@ -280,7 +283,7 @@ class Grounded(DocumentCheck):
         if kind.kind == "date":
             return (each for each, day in self._dates(document) if day == value)
         if kind.kind in MEASURES:
-            return _find_measures(Measures(document, Words(document)), kind, value)
+            return self._find_measures(Measures(document, Words(document)), kind, value)
         text = show_value(value)
         if self.kind == "number":
             numeral = read_numeral(text, decimal=self.decimal)
@@ -302,6 +305,14 @@ class Grounded(DocumentCheck):
             layout = layout or NumberLayout(text)
             if is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
                 yield found.start, found.end
+
+    def _find_measures(self, measures: Measures, kind: ValueType, value: Value) -> Iterator[CharRange]:
+        def read(written: str) -> Value:
+            return kind.read(written if self.decimal == "." else with_point(written))
+
+        units = kind.kind in ("quantity", "duration")
+        most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
+        return measures.find(read, lambda found: same_value(found, value), units=units, most_words=most)
 
     def _is_clear(self, kind: ValueType, text: str, span: CharRange) -> bool:
         """Whether a number of a document is meant in one way: not 1.000 of what has fewer places."""
@@ -348,7 +359,7 @@ class _Search:
     def _weighed(self, part: Part, label: str | None) -> Iterator[tuple[CharRange, str]]:
         found = self._look(part)
         if label is not None:
-            found = filter(_Labels(label, self.text).beside, found)
+            found = filter(Labels(label, self.text).beside, found)
         question = f"{self._instruction} {part.field} {label}"
         several = part.item is not None
         return ((span, self._weigh.against(part.kind, span, question, several=several)) for span in found)
@@ -386,7 +397,7 @@ class _Search:
                 self._dates = list(self._check._dates(self.text))
             return [span for span, day in self._dates if day == value]
         if kind.kind in MEASURES:
-            return _find_measures(self._measures, kind, value)
+            return self._check._find_measures(self._measures, kind, value)
         return self._check._names(show_value(value), self._words)
 
     def _of_number(self, kind: ValueType, number: Exact) -> list[CharRange]:
@@ -407,12 +418,6 @@ class _Search:
         ]
 
 
-def _find_measures(measures: Measures, kind: ValueType, value: Value) -> Iterator[CharRange]:
-    units = kind.kind == "quantity"
-    most = _UNIT_WORDS if units else _SPAN_WORDS
-    return measures.find(kind.read, lambda found: same_value(found, value), units=units, most_words=most)
-
-
 class _Weighing:
     """Says why a document does not state a value where it stands; a name is stated in any case."""
 
@@ -427,7 +432,7 @@ class _Weighing:
         if kind.options:
             if kind.options not in self._options:
                 self._options[kind.options] = Options(self._text, self._words, kind.options)
-            said = self._options[kind.options].against(*span, several=several)
+            said = self._options[kind.options].against(*span, question=question, several=several)
             named = " ".join((question, *kind.options))  # what is said of other options, these have been asked
             return said or self._statements.against(span, named, option=True)
         if kind.numeric or kind.kind == "date" or kind.kind in MEASURES or begins_amount(self._text, *span):
@@ -455,23 +460,3 @@ def _types_in(kind: ValueType, place: str = "it") -> Iterator[tuple[str, ValueTy
             yield from _types_in(inner, key)
     else:
         yield place, kind
-
-
-class _Labels:
-    """Where a label stands in a text, by lines."""
-
-    def __init__(self, label: str, text: str) -> None:
-        self._lines = [at for at, char in enumerate(text) if char == "\n"]
-        self._found: dict[int, list[tuple[int, int]]] = {}
-        for span in Words(text).find(View(label).text):
-            self._found.setdefault(bisect_left(self._lines, span[0]), []).append(span)
-
-    def on_line(self, start: int) -> bool:
-        """Whether it stands on the line of a place."""
-        return bool(self._found) and bisect_left(self._lines, start) in self._found
-
-    def beside(self, span: tuple[int, int]) -> bool:
-        """Whether it stands on the line of a span and outside it: a label is not its own value."""
-        held = self._found.get(bisect_left(self._lines, span[0]), ())
-        # Of many labels on one line the first or the last lies outside a span that is not the whole line.
-        return any(end <= span[0] or start >= span[1] for start, end in (*held[:1], *held[-1:]))

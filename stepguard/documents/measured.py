@@ -25,7 +25,9 @@ _BARE: Final = re.compile(  # all of a cell, or of what stands behind a label
     r"(?=[^\S\n]{0,9}(?:[|\t;\n]|\Z)|[^\S\n]{2})",
     re.MULTILINE,
 )
-_NEXT_CELL: Final = re.compile(r"[^\S\n]*[|\t;][^\S\n]*([^\s|\t;]{1,12})(?=[^\S\n]*(?:[|\t;\n]|\Z))")
+_NEXT_CELL: Final = re.compile(
+    r"(?:[^\S\n]*[|\t;]|[^\S\n]{2,30})[^\S\n]*([^\s|\t;]{1,12})(?=[^\S\n]*(?:[|\t;\n]|\Z)|[^\S\n]{2})"
+)
 _HEAD_UNIT: Final = re.compile(
     r"\((?:in )?([^()]{1,30})\)\Z|\[(?:in )?([^\[\]]{1,30})\]\Z|(?: / | in |, )([^\s,]{1,30})\Z"
 )
@@ -94,12 +96,13 @@ class Measures:
 
 
 def _under_heads(text: str) -> Iterator[tuple[tuple[int, int], str]]:
-    """The bare numbers of a text whose heads or labels name one unit, each written with it."""
+    """The bare numbers of a text with a unit in the next cell, the head or the label, each written with it."""
     heads = Heads(text)
     for match in _BARE.finditer(text):
         start, end = match.span("number")
         beside = _NEXT_CELL.match(text, end)
         if beside is not None and any(_units(beside[1])):
+            yield (start, beside.end()), f"{match['number']} {beside[1]}"
             continue
         over = [head.strip(" *_") for head in heads.over(start, end) or [match["label"] or ""]]
         units = {unit for head in over for unit in _units(head)}

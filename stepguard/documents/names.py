@@ -32,6 +32,15 @@ _NAME_BEHIND: Final = re.compile(r"[@.]\w|/(?![^\W\d_]{3})\w|\^[-+0-9({]")
 """Around a name, what makes it part of an address, a unit or an id; ``Total/Summe`` are two names."""
 _UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")  # a number goes on in a unit, an address or a version
 
+_ID: Final = re.compile(  # of an account, a card, a telephone
+    r"(?<![\w.,-])(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,4})?|[0-9]{4}(?: [0-9]{4}){2,4}"
+    r"|\+[0-9]{1,3}(?:[ /-]\(?[0-9]{2,12}\)?){2,6})(?!\w)"
+)
+_ANSWERED: Final = re.compile(
+    r"(?:[:=|\t;,?]|[^\S\n]{2})[^\S\n]*[\"']?(?:no|not|none|non|nein)[\"'|,;.\s]{0,9}\n\W{0,9}\Z", re.IGNORECASE
+)
+"""Above a name, a no that answers the line it stands on."""
+
 
 class Words:
     """A document to find names in: without regard to case, white space, and how quotes and dashes are written.
@@ -55,6 +64,7 @@ class Words:
             pieces.append(word)
             at += len(word) + 1
         self._text = " ".join(pieces)
+        self._ids = [match.span() for match in _ID.finditer(document)]
 
     def find(self, name: str) -> Iterator[tuple[int, int]]:
         """The spans in the document of the words that hold a name as a whole, and not inside a longer one."""
@@ -65,9 +75,34 @@ class Words:
             if _alone(self._text, at, end):
                 first, last = (bisect_right(self._starts, place) - 1 for place in (at, end - 1))
                 span = self._spans[first][0], self._spans[last][1]
-                if quantity_stands_alone(self.document, *span):
+                if (
+                    quantity_stands_alone(self.document, *span)
+                    and not self._denied(at, span)
+                    and not self._cuts_id(span)
+                ):
                     yield span
             at = self._text.find(wanted, at + 1)
+
+    def _denied(self, at: int, span: tuple[int, int]) -> bool:
+        if not denied_before(self._text, at):
+            return False
+        return _ANSWERED.search(self.document, max(span[0] - 40, 0), span[0]) is None
+
+    def _cuts_id(self, span: tuple[int, int]) -> bool:
+        """Whether a place holds a part of a number in groups, such as that of an account, and not all of it."""
+        near = bisect_right(self._ids, (span[0], len(self.document)))
+        return any(
+            start < span[1] and end > span[0] and not span[0] <= start < end <= span[1]
+            for start, end in self._ids[max(near - 1, 0) : near + 1]
+        )
+
+    def find_exactly(self, name: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
+        """The same spans, each with that of the name itself: ``total`` in ``"total":5``."""
+        parts = r"\s+".join(map(re.escape, name.split()))
+        exact = re.compile(rf"(?<!\w){parts}(?!\w)", re.IGNORECASE)
+        for span in dict.fromkeys(self.find(name)):
+            found = [each.span() for each in exact.finditer(self.document, *span)]
+            yield from ((span, own) for own in found or [span])
 
 
 def typewritten(text: str) -> str:
@@ -91,7 +126,7 @@ def _alone(text: str, start: int, end: int) -> bool:
             return False
         if not number and _NAME_BEFORE.search(before):
             return False
-    if denied_before(text, start) or not amount_stands_alone(text, start, end):
+    if not amount_stands_alone(text, start, end):
         return False
     if _part(text[end - 1]):
         possessive = behind[:2] == "'s" and not _part(behind[2:3])

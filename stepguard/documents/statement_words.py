@@ -55,9 +55,10 @@ LABEL: Final = lazy_pattern(  # VOID, Wrong total, old rent, Precio anterior, Ex
 )
 """A whole part of a line by which what stands under it is none."""
 _CHANGED: Final = (
-    r"(?:reduc|lower|rais|increas|decreas|chang|discount|cut|rose|fell|fall|drop|rise|grew|mov|postpon|exten|shift"
-    r"|revis|adjust|correct|updat|amend|went|down|up\b|stieg|sank|fiel|erh\u00f6ht|gesenkt|reduziert|verschoben|pass"
-    r"|augment|baiss|r\u00e9dui|sub[ei]|baja|scende|aument)\w*"
+    r"(?:switch|migrat|(?:up|down)grad|resched|(?:brought|put|pushed) (?:forward|back)|reduc|lower|rais|increas|decreas"
+    r"|chang|discount|cut|rose|fell|fall|drop|rise|grew|mov|postpon|exten|shift|revis|adjust|correct|updat|amend|went"
+    r"|down|up\b|stieg|sank|fiel|erh\u00f6ht|gesenkt|reduziert|verschoben|pass|augment|baiss|r\u00e9dui|sub[ei]|baja"
+    r"|scende|aument)\w*"
 )
 CALLED_BEHIND: Final = lazy_pattern(
     r"[)\]]?,? (?:(?:which )?(?:is|was|are|were|could|has been|has(?= expired| lapsed)) |[(\[]|[-\u2013\u2014]+ )"

@@ -5,6 +5,9 @@ r"""A document as its reader sees it: without what is struck or hidden, without 
     Price: ~~80.00~~ **70.00** EUR      is seen as      Price:           70.00 EUR
     <td>5&nbsp;000</td><td>EUR</td>                      5 000| EUR|
     $5 **million**, ５．25 EUR                          $5 million, 5.25 EUR
+    <input type="radio" checked> card                   \u2612 card
+    Item,Qty,Price                                      Item|Qty|Price
+    Tea,2,345.00                                        Tea|2|345.00
 
 Every place in what is seen leads back to a place in the document.
 """
@@ -25,13 +28,13 @@ _UNSEEN: Final = re.compile(f"[{UNSEEN}]+")
 _CELLS: Final = frozenset({"td", "th"})
 _LINE_NAMES: Final = (
     "address article aside blockquote br caption dd div dl dt figure footer form h1 h2 h3 h4 h5 h6 header hr li main"
-    " nav ol p pre section table tr ul"
+    " nav ol p pre section table tr ul select fieldset legend optgroup textarea"
 )
 _ROWS: Final = frozenset({"tr", "table", "li", "dd", "dt"})
 """What has a line of its own, and no blank one behind it."""
 _INLINE_NAMES: Final = (
-    "a abbr b bdi bdo big body cite code col colgroup data del dfn em font html i img ins kbd label mark q samp small"
-    " span strong sub sup tbody tfoot thead time tt u var wbr"
+    "a abbr b bdi bdo big body button cite code col colgroup data del dfn em font html i img ins kbd label mark"
+    " meter output progress q samp small span strong sub sup tbody tfoot thead time tt u var wbr"
 )
 _LINES: Final = frozenset(_LINE_NAMES.split())
 _INLINE: Final = frozenset(_INLINE_NAMES.split())
@@ -40,6 +43,15 @@ _TAG: Final = re.compile(
     r"(?:[\s/][^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*)?>"
     r"|&(?P<entity>#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,30});"
 )
+_HEAD: Final = r"(?:\"[^\"\n]+\"|[^\W\d][^\n,:;|=(){}\[\]\t]{0,40})"
+_CSV: Final = re.compile(  # heads with no blank behind a comma, and at least one row
+    rf"^(?![^\n]*, ){_HEAD}(?:,{_HEAD})+[ \r]?\n(?:[^\n]*,[^\n]*(?:\n|\Z))+", re.MULTILINE
+)
+_CSV_CELL: Final = re.compile(r"(?:\"(?:[^\"\n]|\"\")*+\"|[^,\n]*+)(?P<end>,|(?=\n)|\Z)")
+_QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
+_CHOSEN: Final = re.compile(r"(?<![\w-])(?:checked|selected)(?![\w-])", re.IGNORECASE)
+_TYPE: Final = re.compile(r"(?<![\w-])type\s?=\s?[\"']?(\w+)", re.IGNORECASE)
+_VALUE: Final = re.compile(r"(?<![\w-])value\s?=\s?(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]+))", re.IGNORECASE)
 _CELL_SPACE: Final = re.compile(r"(?<!\s)\s++(?=</?t[dhr]\b)|(?P<tag><t[dh](?:\s[^<>]{0,200})?>)\s++", re.IGNORECASE)
 """White space around the tags of cells, where lines mean nothing."""
 _TABLES: Final = re.compile(  # LaTeX: rows end with a double backslash, cells with an ampersand
@@ -83,16 +95,21 @@ _NEAR: Final = 200
 class View:
     """What is seen of a document.
 
+    Args:
+        document: the text.
+        csv: whether the commas between the cells of CSV are seen as bars.
+
     Attributes:
         text: what is seen.
     """
 
-    def __init__(self, document: str) -> None:
+    def __init__(self, document: str, *, csv: bool = True) -> None:
         self._maps: list[tuple[list[int], list[int]]] = []
         text = document
         if not text.isascii():
             text = self._edited(text, _UNSEEN, lambda _: "").translate(_ASCII_LOOKS)
         text = without_struck(text)
+        text = _CSV.sub(lambda rows: _with_cells(rows[0]), text) if csv and "," in text else text
         if "\\" in text or "{,}" in text:
             text = self._edited(text, _GROUPED, lambda mark: "," if mark[0] == "{,}" else "\u202f")
         text = self._edited(text, _KEYED, _keyed)
@@ -192,6 +209,8 @@ def _visible_mark(mark: re.Match[str]) -> str:
     if mark["entity"]:
         return html.unescape(mark[0])
     tag = mark["tag"].lower()
+    if tag in ("input", "option"):
+        return "" if mark["close"] else _control(tag, mark[0])
     if tag in _CELLS:
         return "|" if mark["close"] else " "
     if tag in _LINES:
@@ -199,3 +218,31 @@ def _visible_mark(mark: re.Match[str]) -> str:
     if tag in ("sup", "sub") and not mark["close"]:
         return "^" if tag == "sup" else "_"
     return "" if tag in _INLINE else mark[0]
+
+
+def _control(tag: str, written: str) -> str:
+    """What is seen of a control of a form: a box, ticked or empty, or the value that is in it."""
+    kind = _TYPE.search(written)
+    sort = "" if kind is None else kind[1].lower()
+    if tag == "option" or sort in ("checkbox", "radio"):
+        box = "\u2612" if _CHOSEN.search(_QUOTED.sub("", written)) else "\u2610"
+        return f"\n{box} " if tag == "option" else f" {box} "
+    value = None if sort in ("password", "file", "image", "range", "color") else _VALUE.search(written)
+    return " " if value is None else f" {html.unescape(next(filter(None, value.groups()), ''))} "
+
+
+def _with_cells(rows: str) -> str:
+    """Rows of CSV, with a bar for each comma that ends a cell, where a row has as many cells as heads."""
+    shown: list[str] = []
+    heads = 0
+    for row in rows.split("\n"):
+        ends = [cell.end() - 1 for cell in _CSV_CELL.finditer(row) if cell["end"]]
+        heads = heads or len(ends)
+        if len(ends) != heads:
+            shown.append(row)
+            continue
+        marks = list(row)
+        for at in ends:
+            marks[at] = "|"
+        shown.append("".join(marks))
+    return "\n".join(shown) if any("|" in row for row in shown[1:]) else rows

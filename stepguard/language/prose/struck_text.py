@@ -4,6 +4,7 @@ r"""Text that is struck out or hidden: what a careful reader passes over, becaus
 
     ~~80.00~~   <s>80.00</s>   <del>80.00</del>   8̶0̶.̶0̶0̶   \sout{80.00}   <!-- 80.00 -->   [deleted: 80.00]
     <p hidden>80.00</p>   <b style="display:none">80.00</b>   {--80.00--}   80.00 (struck out)
+    -Price: 80.00         (a line of a diff, with one for it: +Price: 70.00)
 
 A mark that is opened and never closed is not understood: what follows it counts as struck, to the end of the paragraph
 for marks of plain text and to the end of the text for tags. One pass, linear in the text.
@@ -40,7 +41,8 @@ _NOTED: Final = (
     "(?:deleted|removed|struck(?:[ -]?(?:out|through))?|crossed[ -]out|strikethrough|(?:durch)?gestrichen|void(?:ed)?)"
 )
 _MARK: Final = lazy_pattern(
-    r"(?P<comment><!--)"
+    r"(?P<comment><!--)|(?P<conflict><{7}(?= ))"
+    r"|(?P<diff>(?m:^)-[^\S\n]?(?P<word>[^\W\d_]{3,40})\b[^\n]*(?=(?:\n[-+][^\n]*){0,20}?\n\+[^\S\n]?(?P=word)\b))"
     r"|<(?P<close>/?)(?P<tag>[A-Za-z][A-Za-z0-9:_-]*)(?P<attributes>[^<>\"']*+(?:(?:\"[^\"]*+\"|'[^']*+')[^<>\"']*+)*)>"
     rf"|(?P<overlaid>(?:[^\n{_OVERLAY}][{_OVERLAY}]++)+)"
     r"|(?P<critic>\{(?:--|~~|>>))|(?P<wdiff>\[-(?=\S)[^\n\[\]]++(?<=-)\])"
@@ -122,6 +124,8 @@ def _spans(text: str) -> Iterator[StruckSpan]:
 def _span_at(text: str, mark: re.Match[str], floor: int) -> StruckSpan | None:
     """What a mark strikes; None where it strikes nothing. `floor` is the end of the span before."""
     start, end = mark.span()
+    if mark["conflict"]:  # of two versions, neither is settled
+        return _until(text, start, end, r">{7}(?: [^\n]*)?", _PARAGRAPH)
     if mark["comment"]:
         return _until(text, start, end, "-->")
     if mark["ignored"]:
@@ -132,7 +136,7 @@ def _span_at(text: str, mark: re.Match[str], floor: int) -> StruckSpan | None:
         return _element(text, mark)
     if mark["overlaid"]:
         return None if unicodedata.normalize("NFC", mark[0])[1:] == "" else StruckSpan(start, end)  # = and / are ≠
-    if mark["tilde"] or mark["wdiff"]:
+    if mark["tilde"] or mark["wdiff"] or mark["diff"]:
         return StruckSpan(start, end)
     if mark["tildes"]:
         return _tildes(text, mark)
