@@ -86,12 +86,12 @@ class Grounded(DocumentCheck):
     stands beside it, unless the document does not state it: it is denied, asked, called wrong, void, old, an estimate
     or an example, only a guess (``about 5``), or so only on a condition that the step's words do not name
     (`stepguard.documents.standing`); the reason then says which. An end of a range and a limit are stated, a date that
-    another one is counted from (``10 days after``) is not. Of options in a list or in one sentence the one is chosen that
-    is ticked or said yes to (`stepguard.documents.options`). What `beside` finds is not the value itself, nor the label of
-    another field on its line (`stepguard.documents.labels`). A name is found as whole words and
-    whole numbers, without regard to case, white space and the kind of quotes, unless what stands beside it makes it
-    another one (``not approved``, ``up to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of
-    more than 2,000,000 characters is not searched: the verdict is undecided.
+    another one is counted from (``10 days after``) is not. Of options in a list or in one sentence the one is chosen
+    that is ticked or said yes to (`stepguard.documents.options`). What `beside` finds is not the value itself, nor the
+    label of another field on its line (`stepguard.documents.labels`). A name is found as whole words and whole numbers,
+    without regard to case, white space and the kind of quotes, unless what stands beside it makes it another one (``not
+    approved``, ``up to 10 mg``, ``5 ft`` in ``5 ft 10``); at most 1,000 characters. A document of more than 2,000,000
+    characters is not searched: the verdict is undecided.
 
     Raises:
         ConfigError: an option is none of those.
