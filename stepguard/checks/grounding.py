@@ -26,7 +26,7 @@ from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossin
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
-from stepguard.documents.labels import Labels
+from stepguard.documents.labels import FieldLabels
 from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
 from stepguard.documents.options import Options
@@ -250,12 +250,12 @@ class Grounded(DocumentCheck):
         """The spans of a value, those beside a label where there is one."""
         if not isinstance(label, str):
             return self._spans(kind, value, text, None)
-        labels = Labels(label, text)
+        labels = FieldLabels(label, text)
         return filter(labels.beside, self._spans(kind, value, text, labels.on_line))
 
     def _other(self, kind: ValueType, value: Value, text: str, label: object) -> str | None:
         """What stands beside a label as well, and is another number or date; None where nothing does."""
-        labels = Labels(str(label), text)
+        labels = FieldLabels(str(label), text)
         own = set(self._beside(kind, value, text, label))
         if kind.numeric:
             numbers = find_numbers(text, decimal=self.decimal, wanted=labels.on_line)
@@ -359,7 +359,7 @@ class _Search:
     def _weighed(self, part: Part, label: str | None) -> Iterator[tuple[CharRange, str]]:
         found = self._look(part)
         if label is not None:
-            found = filter(Labels(label, self.text).beside, found)
+            found = filter(FieldLabels(label, self.text).beside, found)
         question = f"{self._instruction} {part.field} {label}"
         several = part.item is not None
         return ((span, self._weigh.against(part.kind, span, question, several=several)) for span in found)

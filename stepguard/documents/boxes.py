@@ -25,7 +25,8 @@ _TICKED: Final = (
     r"|\\(?:boxtimes|boxplus|blacksquare|checkmark|XBox|CheckedBox)(?![A-Za-z])\$?"
     r"|[\u2611\u2612\u2713\u2714\u2705\u22a0\u25a0\u25fc\u25cf\u25c9\u26ab\U0001f518\uf0fe\uf0fd\uf052\uf053\uf054]"
 )
-BOX: Final = lazy_pattern(rf"(?P<ticked>{_TICKED})|(?P<empty>{_EMPTY})")
+BOX_PATTERN: Final = rf"(?:(?P<ticked>{_TICKED})|(?P<empty>{_EMPTY}))"
+BOX: Final = lazy_pattern(BOX_PATTERN)
 _LONE_LINE: Final = lazy_pattern(rf"^[^\S\n]*(?:{_TICKED}|{_EMPTY})[^\S\n]*(?P<end>\n)(?=[^\S\n]*\w)", re.MULTILINE)
 _WORD: Final = lazy_pattern(r"\w")
 

@@ -16,8 +16,6 @@ from stepguard.documents.names import Words
 from stepguard.documents.view import View
 from stepguard.language.currencies import CODE, SIGN
 
-_CharRange = tuple[int, int]
-
 _FIELD: Final = re.compile(
     rf"(?:^|[,;|\t{{(]|[^\S\n]{{2}}|[.!?][^\S\n])[^\S\n]?(?P<label>[^,;|\t:=\n]{{1,60}}?)"
     rf"[^\S\n]?[:=][^\S\n]{{0,9}}[\"'(]?(?:(?:{SIGN}|(?:{CODE})\b)[^\S\n]?)?\Z",
@@ -28,14 +26,14 @@ _OF_A_FIELD: Final = re.compile(r"[\"')\]]{0,2}[^\S\n]?[:=]")
 _LONGEST_LABEL: Final = 90
 
 
-class Labels:
+class FieldLabels:
     """Where a label stands in a text, by lines."""
 
     def __init__(self, label: str, text: str) -> None:
         self._text = text
         self._lines = [at for at, char in enumerate(text) if char == "\n"]
-        self._found: dict[int, list[_CharRange]] = {}
-        self._apart: dict[int, list[_CharRange]] = {}  # those that are no label of a field of their own
+        self._found: dict[int, list[tuple[int, int]]] = {}
+        self._apart: dict[int, list[tuple[int, int]]] = {}  # those that are no label of a field of their own
         for _, span in Words(text).find_exactly(View(label).text):
             line = bisect_left(self._lines, span[0])
             self._found.setdefault(line, []).append(span)
@@ -46,13 +44,13 @@ class Labels:
         """Whether it stands on the line of a place."""
         return bool(self._found) and bisect_left(self._lines, start) in self._found
 
-    def beside(self, span: _CharRange) -> bool:
+    def beside(self, span: tuple[int, int]) -> bool:
         """Whether it stands on the line of a span and outside it: a label is not its own value.
 
         Where the line has several fields, it stands in that of the span, or in none.
         """
         line = bisect_left(self._lines, span[0])
-        held: Sequence[_CharRange] = self._found.get(line, ())
+        held: Sequence[tuple[int, int]] = self._found.get(line, ())
         begin = self._lines[line - 1] + 1 if line else 0
         field = _FIELD.search(self._text, max(begin, span[0] - _LONGEST_LABEL), span[0])
         if field is not None:

@@ -21,7 +21,7 @@ _WORD: Final = re.compile(r"[^\S\n]?\S+")
 _MOST_CHARACTERS: Final = 60  # no amount with its unit is longer, and each candidate is read
 _CLOSING_MARKS: Final = ".,;:!?)]}\"'"
 _BARE: Final = re.compile(  # all of a cell, or of what stands behind a label
-    r"(?:^|[|\t;]|[^\S\n]{2}|^(?P<label>[^\d\n|\t;:=]{1,60})[:=])[^\S\n]{0,9}(?P<number>[-+\u2212]?[0-9][0-9.,]*)"
+    r"(?:^|[|\t;]|[^\S\n]{2}|^[^\d\n|\t;:=]{1,60}[:=])[^\S\n]{0,9}(?P<number>[-+\u2212]?[0-9][0-9.,]*)"
     r"(?=[^\S\n]{0,9}(?:[|\t;\n]|\Z)|[^\S\n]{2})",
     re.MULTILINE,
 )
@@ -31,6 +31,7 @@ _NEXT_CELL: Final = re.compile(
 _HEAD_UNIT: Final = re.compile(
     r"\((?:in )?([^()]{1,30})\)\Z|\[(?:in )?([^\[\]]{1,30})\]\Z|(?: / | in |, )([^\s,]{1,30})\Z"
 )
+_FIRST_CELL: Final = re.compile(r"[ \t|]{0,9}(?P<label>[^\d\n|\t;:=]{1,60}?)(?:[^\S\n]?[|\t;:=]|[^\S\n]{2})")
 _RATED: Final = re.compile(r"\b(?:per|each|je|pro|par|por|cada|every)\b", re.IGNORECASE)
 
 
@@ -104,8 +105,14 @@ def _under_heads(text: str) -> Iterator[tuple[tuple[int, int], str]]:
         if beside is not None and any(_units(beside[1])):
             yield (start, beside.end()), f"{match['number']} {beside[1]}"
             continue
-        over = [head.strip(" *_") for head in heads.over(start, end) or [match["label"] or ""]]
-        units = {unit for head in over for unit in _units(head)}
+        first = _FIRST_CELL.match(text, text.rfind("\n", 0, start) + 1, start)
+        over: list[str] = []
+        units: set[str] = set()
+        for named in (heads.over(start, end), [] if first is None else [first["label"]]):
+            over = [head.strip(" *_") for head in named]
+            units = {unit for head in over for unit in _units(head)}
+            if units:
+                break
         if len(units) == 1 and not any(_RATED.search(head) for head in over):
             yield (start, end), f"{match['number']} {units.pop()}"
 

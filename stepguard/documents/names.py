@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.language.digits import MINUS_SIGNS
-from stepguard.language.prose.neighbours import amount_stands_alone, begins_amount, quantity_stands_alone
+from stepguard.language.prose.neighbours import ACCOUNT, amount_stands_alone, begins_amount, quantity_stands_alone
 from stepguard.language.prose.retraction import denied_before
 from stepguard.language.prose.struck_text import JOINT
 from stepguard.language.unseen import without_unseen
@@ -32,10 +32,7 @@ _NAME_BEHIND: Final = re.compile(r"[@.]\w|/(?![^\W\d_]{3})\w|\^[-+0-9({]")
 """Around a name, what makes it part of an address, a unit or an id; ``Total/Summe`` are two names."""
 _UNIT_BEHIND: Final = re.compile(r"[@./]\w|\^[-+0-9({]")  # a number goes on in a unit, an address or a version
 
-_ID: Final = re.compile(  # of an account, a card, a telephone
-    r"(?<![\w.,-])(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,4})?|[0-9]{4}(?: [0-9]{4}){2,4}"
-    r"|\+[0-9]{1,3}(?:[ /-]\(?[0-9]{2,12}\)?){2,6})(?!\w)"
-)
+_ID: Final = re.compile(rf"{ACCOUNT}|(?<![\w.,-])[0-9]{{4}}(?: [0-9]{{4}}){{2,4}}(?!\w)")  # or of a card
 _ANSWERED: Final = re.compile(
     r"(?:[:=|\t;,?]|[^\S\n]{2})[^\S\n]*[\"']?(?:no|not|none|non|nein)[\"'|,;.\s]{0,9}\n\W{0,9}\Z", re.IGNORECASE
 )

@@ -22,7 +22,7 @@ from typing import Final, Literal
 from stepguard.core.deadlines import stop_if_given_up
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
-from stepguard.documents.boxes import BOX, mark_of, with_boxes_beside
+from stepguard.documents.boxes import BOX, BOX_PATTERN, mark_of, with_boxes_beside
 from stepguard.documents.names import Words
 
 _Said = Literal["yes", "no", "empty", "blank", "filled", "open", "unclear"]
@@ -46,8 +46,14 @@ _CROSSED: Final = lazy_pattern(r"(?:^|[\s|])[xXvV]\s{0,3}[|\s]\Z")
 _CROSSED_BEHIND: Final = lazy_pattern(r"[^\S\n]{1,9}[xXvV][^\S\n]*(?:\n|\Z)")
 _BLANK: Final = lazy_pattern(r"[^:\n|=;\t]{0,24}[:=|\t;][\s|_.,;\u2013\u2014-]*\Z|[\s._]{2,}\Z")
 _FILLED: Final = lazy_pattern(r"[^:\n|=;\t]{0,24}[:=|\t;][^\n]*\w")
+_CELLS: Final = lazy_pattern(r"[|\t;]|[^\S\n]{2,40}")
+_ANSWER: Final = lazy_pattern(rf"\W*(?:(?P<no>{_NO_WORDS})|(?P<yes>{_YES_WORDS}))\W*", re.IGNORECASE)
 _LABEL: Final = lazy_pattern(r"[\w)]\s?:(?=\s)")
 """What the options of a field stand behind."""
+_BOXED_LABEL: Final = re.compile(
+    rf"[^\w\n]{{0,9}}?{BOX_PATTERN}[^\S\n]{{0,3}}[^\W_]+(?:[^\S\n][^\W_]+){{0,8}}\s?:\s?\Z"
+)
+"""A box in front of a label is that of what the label names: ``[ ] Newsletter: ``."""
 _MARKER: Final = lazy_pattern(r"[\W\d_]*(?:(?:[A-Za-z]|[ivx]{1,4})[.)=]|[oO0xXvV](?=\s))?[\W\d_]*")
 """What may stand in front of an item of a list: bullets, numbers, letters, dates and crosses."""
 _NUMBERS: Final = lazy_pattern("[0-9]+")
@@ -64,6 +70,9 @@ _UNMET: Final = lazy_pattern(
     r"|(?:if|unless|until|once|when(?:ever)?|whether|to get|wenn|falls|sobald)(?: [^\W\d_]+){0,2})\s\Z",
     re.IGNORECASE,
 )
+_GENERAL: Final = lazy_pattern(r"(?:\A|[.!?:]\s|\n)(?:only|any|every|each)\s\Z", re.IGNORECASE)
+_NOUN: Final = lazy_pattern(r"\s[^\W\d_]")
+"""Around an option, what speaks of all that it may be said of: ``Only approved claims``."""
 _FUNCTION_WORDS: Final = frozenset({"yes", "no", "none", "other", "not", "any", "all"})
 """Options that stand in many sentences without being one."""
 _REACH: Final = 400
@@ -109,8 +118,9 @@ class Options:
             several: whether others may be chosen in the same sentence, for lists.
         """
         stop_if_given_up()
-        start, end = self._own[start, end]
+        start, end = self._own.get((start, end), (start, end))
         unmet = _UNMET.search(self._text, max(start - 40, 0), start)
+        unmet = unmet or (_NOUN.match(self._text, end) and _GENERAL.search(self._text, max(start - 9, 0), start))
         if unmet is not None:
             return f"behind {unmet[0].strip()!r}"
         own, items = self._listed().get(start, (None, frozenset()))
@@ -167,6 +177,8 @@ class Options:
             return "unclear" if BOX.search(line) else "open"
         options = [(at - begin, to - begin) for (at, to), _ in self._between(begin, last)]
         mark = mark_of(line, (start - begin, end - begin), options)
+        if mark is None and labels and (label := _BOXED_LABEL.match(self._text, first, begin)) is not None:
+            mark = "ticked" if label["ticked"] else "empty"
         if mark is not None:
             return "yes" if mark == "ticked" else mark
         return "yes" if behind is not None and behind["yes"] else "open"
@@ -224,6 +236,10 @@ class Options:
         found = _SAID.match(self._text, span[1], end)
         if found is not None and found["no"]:
             return "no"
+        cells = _CELLS.split(self._text[span[1] : min(end, span[1] + _REACH)])
+        answers = {"no" if each["no"] else "yes" for each in map(_ANSWER.fullmatch, cells) if each is not None}
+        if len(answers) == 1:
+            return "no" if "no" in answers else "yes"
         if _BLANK.match(self._text, span[1], min(end, span[1] + _REACH)):
             return "blank"
         return "filled" if _FILLED.match(self._text, span[1], min(end, span[1] + _REACH)) else "open"

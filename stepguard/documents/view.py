@@ -47,7 +47,7 @@ _HEAD: Final = r"(?:\"[^\"\n]+\"|[^\W\d][^\n,:;|=(){}\[\]\t]{0,40})"
 _CSV: Final = re.compile(  # heads with no blank behind a comma, and at least one row
     rf"^(?![^\n]*, ){_HEAD}(?:,{_HEAD})+[ \r]?\n(?:[^\n]*,[^\n]*(?:\n|\Z))+", re.MULTILINE
 )
-_CSV_CELL: Final = re.compile(r"(?:\"(?:[^\"\n]|\"\")*+\"|[^,\n]*+)(?P<end>,|(?=\n)|\Z)")
+_CSV_CELL: Final = re.compile(r"(?:\"(?:[^\"\n]|\"\")*\"|[^,\n]*+)(?P<end>,|(?=\n)|\Z)")
 _QUOTED: Final = re.compile(r"\"[^\"]*+\"|'[^']*+'")
 _CHOSEN: Final = re.compile(r"(?<![\w-])(?:checked|selected)(?![\w-])", re.IGNORECASE)
 _TYPE: Final = re.compile(r"(?<![\w-])type\s?=\s?[\"']?(\w+)", re.IGNORECASE)

@@ -40,7 +40,8 @@ LISTED = (  # {} is one that is offered and not chosen, card is chosen
     '<p><input type="checkbox"/> {0} <input type="checkbox" checked="checked"/> card</p>',
     '<select><option value="1">{0}</option>\n<option value="2" selected>Card</option><option>{1}</option></select>',
     "Delivery  [ ] {0} (free)  [x] card (9 EUR)", "Way: {0} \u2610 card \u2612 {1} \u2610; reading: 4512",
-    "Way\uff1a \u25a1{0}  \u2611card",
+    "Way\uff1a \u25a1{0}  \u2611card", "| Way | Fee | Chosen |\n| {0} | 5 EUR | no |\n| card | 9 EUR | yes |",
+    "[ ] Way: {0}\n[x] Way: card\n[ ] Way: {1}", "| {0} | 5 EUR | |\n| card | 9 EUR | \u2713 |\n| {1} | 7 EUR | |",
 )  # fmt: skip
 
 
@@ -59,7 +60,8 @@ def test_of_options_in_a_list_the_one_is_chosen_that_the_list_says_so_of(documen
     "Choose: cash | card | transfer", "Ways:\n- cash\n- card\n- transfer", "[ ] cash\n[ ] card\n[ ] transfer",
     "[x] cash\n[x] card\n[ ] transfer", "a) cash\nb) card\nAnswer: b", "[ ] cash [x] card [ ]",
     "cash [ ] 5 [x] card",
-    "Unless cash is paid, card.", "To get cash, use your card.", "cash:\ncard:",
+    "Unless cash is paid, card.", "Only cash payments are free.\nPaid by card",
+    "To get cash, use your card.", "cash:\ncard:",
 ])  # fmt: skip
 def test_where_nothing_says_which_option_is_chosen_none_is(document: str) -> None:
     """A list that is only offered, two that are ticked, boxes that may be those of others, a condition."""
@@ -127,6 +129,8 @@ def test_dates_of_several_fields_are_told_apart_and_yes_and_no() -> None:
     ("Phone +49 30 1234567", "text", ("+49 30 1234567",), ("1234567", "30 1234567")),
     ("Sodium | 140 | mmol/L | 135-145", "quantity(mmol/l)", ("140 mmol/l",), ("135 mmol/l", "145 mmol/l")),
     ("Sodium   140    mmol/L    135-145", "quantity(mmol/l)", ("140 mmol/l",), ("135 mmol/l", "145 mmol/l")),
+    ("DE12 5001 0517 0648 4898 90, 80 EUR, Tel. +49 30 1234567", "number", ("80",), ("5001", "90", "30", "1234567")),
+    ("| Width (cm) | 80 |\nHeight (cm) | 120", "quantity(cm)", ("80 cm", "120 cm"), ()),
     ("Duration (min): 90", "duration", ("90 min",), ("90 h",)),
     ("The meeting of 5 March 2026 was brought forward to 3 March 2026.", "date", ("2026-03-03",), ("2026-03-05",)),
 ])  # fmt: skip

@@ -36,6 +36,7 @@ written                  is
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -57,6 +58,7 @@ from stepguard.language.currencies import (
 from stepguard.language.digits import GROUPING, Exact, exact, format_exact, read_signed
 from stepguard.language.numerals import amount_back, amount_front, one_unit, scale_of, units_behind, units_in_front
 from stepguard.language.prose.neighbours import (
+    ACCOUNT,
     RANGE,
     changed_before,
     joined_before,
@@ -94,6 +96,7 @@ _ALONE_BEFORE: Final = lazy_pattern(
 )
 """What in front of ``1 448.60 EUR``, grouped by a common blank, rules out "1 piece at 448.60 EUR"."""
 _NO_DIGIT: Final = lazy_pattern("[^0-9]+")
+_ACCOUNT: Final = lazy_pattern(ACCOUNT)
 _STRIDE: Final = 1000
 """How many numbers to read between two looks at whether the caller has given up."""
 
@@ -133,12 +136,16 @@ def find_numbers(
     """
     # Comparing digits skips nearly every number of a long document before the costly look at its neighbours.
     digits = None if like is None else _NO_DIGIT.sub("", format_exact(exact(abs(Fraction(like))))).strip("0")
+    accounts = [match.span() for match in _ACCOUNT.finditer(text)]
     for at, match in enumerate(_NUMBER.finditer(text)):
         if at % _STRIDE == 0:
             stop_if_given_up()
         if digits is not None and _NO_DIGIT.sub("", match["digits"]).strip("0") != digits:
             continue
         if wanted is not None and not wanted(match.start("digits")):
+            continue
+        near = bisect_right(accounts, (match.start("digits"), len(text))) - 1
+        if near >= 0 and match.start("digits") < accounts[near][1]:
             continue
         found = _number_at(text, match, decimal)
         if found is not None:

@@ -196,6 +196,11 @@ _NEXT_UNIT: Final = lazy_pattern(
 """Behind a unit and a blank, what may be another factor of it: ``10 N m``, ``3 kW h``, ``5 watt hours``."""
 _UNIT: Final = lazy_pattern(r"[0-9] ?([A-Za-z\u00b5\u03bc\u03a9]{1,20})\Z")
 _NUMBER_IN_FRONT: Final = lazy_pattern(r"(?:(?<![\w.,:/-])|\A)[0-9]{1,3}[^\S\n]\Z")
+ACCOUNT: Final = (
+    r"(?<![\w.,-])(?:[A-Z]{2}[0-9]{2}(?: [0-9A-Z]{4}){2,7}(?: [0-9A-Z]{1,4})?"
+    r"|\+[0-9]{1,3}(?:[ /-]\(?[0-9]{2,12}\)?){2,6})(?!\w)"
+)
+"""The number of an account or a telephone in groups, of which none is an amount."""
 
 
 def changed_before(text: str, start: int, digits: int) -> bool:
