@@ -325,8 +325,8 @@ class Grounded(DocumentCheck):
         if not any(char.isalnum() for char in name):
             raise ValueRefused("no letter and no digit to look for", text=text)
         name = View(name).text
-        spans = list(words.find(name))
-        return iter(spans or words.find(name.removesuffix(".")))
+        spans = list(words.find_exactly(name))
+        return iter(spans or words.find_exactly(name.removesuffix(".")))
 
 
 class _Search:

@@ -22,7 +22,8 @@ _FIELD: Final = re.compile(
     re.MULTILINE,
 )
 """In front of a value, the label of its field: ``net: 5 EUR, tax: ``."""
-_OF_A_FIELD: Final = re.compile(r"[\"')\]]{0,2}[^\S\n]?[:=]")
+_OF_A_FIELD: Final = re.compile(r"[\"')\]]{0,2}[^\S\n]?[:=](?![^\S\n]?[^\W\d][^\d,;|\t:=\n(]{0,40}[:=])")
+"""Behind the label of a field of its own, and not of what has fields: ``Total: net: 5, gross: 6``."""
 _LONGEST_LABEL: Final = 90
 
 
@@ -34,7 +35,7 @@ class FieldLabels:
         self._lines = [at for at, char in enumerate(text) if char == "\n"]
         self._found: dict[int, list[tuple[int, int]]] = {}
         self._apart: dict[int, list[tuple[int, int]]] = {}  # those that are no label of a field of their own
-        for _, span in Words(text).find_exactly(View(label).text):
+        for span in Words(text).find_exactly(View(label).text):
             line = bisect_left(self._lines, span[0])
             self._found.setdefault(line, []).append(span)
             if _OF_A_FIELD.match(text, span[1]) is None:

@@ -84,7 +84,7 @@ class Measures:
                 at = match.start() + len(candidate)
                 if candidate not in seen and same(value):
                     seen.add(candidate)
-                    yield from self._words.find(candidate)
+                    yield from self._words.find_exactly(candidate)
                 break
         if not units:
             return

@@ -93,13 +93,13 @@ class Words:
             for start, end in self._ids[max(near - 1, 0) : near + 1]
         )
 
-    def find_exactly(self, name: str) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-        """The same spans, each with that of the name itself: ``total`` in ``"total":5``."""
+    def find_exactly(self, name: str) -> Iterator[tuple[int, int]]:
+        """The spans of the name itself in those words: ``total`` in ``"total":5``."""
         parts = r"\s+".join(map(re.escape, name.split()))
         exact = re.compile(rf"(?<!\w){parts}(?!\w)", re.IGNORECASE)
         for span in dict.fromkeys(self.find(name)):
-            found = [each.span() for each in exact.finditer(self.document, *span)]
-            yield from ((span, own) for own in found or [span])
+            own = [each.span() for each in exact.finditer(self.document, *span)] or [span]
+            yield from (each for each in own if not self._cuts_id(each))
 
 
 def typewritten(text: str) -> str:

@@ -67,11 +67,11 @@ _CORRECTED: Final = lazy_pattern(
 )
 _UNMET: Final = lazy_pattern(
     r"\b(?:(?:yet )?to be|hardly|barely|scarcely|awaiting|(?:without|before|instead of)(?: being)?|should have been"
-    r"|(?:if|unless|until|once|when(?:ever)?|whether|to get|wenn|falls|sobald)(?: [^\W\d_]+){0,2})\s\Z",
+    r"|(?:if|unless|until|once|when(?:ever)?|whether|to get|wenn|falls|sobald)(?: [^\W\d_]+){0,3})\s\Z",
     re.IGNORECASE,
 )
 _GENERAL: Final = lazy_pattern(r"(?:\A|[.!?:]\s|\n)(?:only|any|every|each)\s\Z", re.IGNORECASE)
-_NOUN: Final = lazy_pattern(r"\s[^\W\d_]")
+_NOUN: Final = lazy_pattern(r"[^\S\n][^\W\d_]")
 """Around an option, what speaks of all that it may be said of: ``Only approved claims``."""
 _FUNCTION_WORDS: Final = frozenset({"yes", "no", "none", "other", "not", "any", "all"})
 """Options that stand in many sentences without being one."""
@@ -101,13 +101,7 @@ class Options:
         folded = {name.casefold(): name for name in names}
         self._text = with_boxes_beside(text, frozenset(folded))
         self._starts = [0, *(at + 1 for at, char in enumerate(self._text) if char == "\n")]
-        self._own: dict[_CharRange, _CharRange] = {}  # found as whole words, `approved:` or `"approved":false`
-        found: list[tuple[_CharRange, str]] = []
-        for name in folded.values():
-            for span, own in words.find_exactly(name):
-                self._own.setdefault(span, own)
-                found.append((own, name))
-        self._spans = sorted(found)
+        self._spans = sorted((span, name) for name in folded.values() for span in words.find_exactly(name))
         self._lists: dict[int, tuple[_Item, frozenset[tuple[str, _Said]]]] | None = None
 
     def against(self, start: int, end: int, *, question: str = "", several: bool = False) -> str:
@@ -118,7 +112,6 @@ class Options:
             several: whether others may be chosen in the same sentence, for lists.
         """
         stop_if_given_up()
-        start, end = self._own.get((start, end), (start, end))
         unmet = _UNMET.search(self._text, max(start - 40, 0), start)
         unmet = unmet or (_NOUN.match(self._text, end) and _GENERAL.search(self._text, max(start - 9, 0), start))
         if unmet is not None:
@@ -224,7 +217,8 @@ class Options:
             span, name = same[-1]  # the longest one that begins there
             others = [each for each, _ in self._spans[at + len(same) : at + len(same) + 9] if span[1] <= each[0] < end]
             front = self._text[self._starts[line] : span[0]]
-            if not others and len(front) <= _REACH and _MARKER.fullmatch(BOX.sub(" ", front)):
+            word = name.casefold() in _FUNCTION_WORDS and _NOUN.match(self._text, span[1]) is not None
+            if not (others or word) and len(front) <= _REACH and _MARKER.fullmatch(BOX.sub(" ", front)):
                 yield line, _Item(span, name, self._said_of_item(span, front, end))
 
     def _said_of_item(self, span: _CharRange, front: str, end: int) -> _Said:

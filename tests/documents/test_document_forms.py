@@ -87,6 +87,7 @@ FIELDS = (
     ("rent=800 EUR; deposit=1600 EUR; fee=90 EUR", "deposit", "1600", ("800", "90")),
     ("Total: EUR 42.00 (incl. VAT: EUR 6.71)", "Total", "42.00", ("6.71",)),
     ("Invoice 7: Total: 42.00 EUR", "Invoice 7", "42.00", ()),
+    ("Total: net: 100.00 EUR, gross: 119.00 EUR", "Total", "119.00", ()),
     ("Total (3 items): 42.00 EUR", "Total", "42.00", ()),
     ("net,gross,item\n100.00 EUR,119.00 EUR,Tea\n50.00 EUR,59.50 EUR,Milk", "Tea", "119.00", ("59.50",)),
 )
@@ -106,6 +107,7 @@ def test_dates_of_several_fields_are_told_apart_and_yes_and_no() -> None:
     document = "Born: 5 March 1980   Admitted: 4 April 2026   Discharged: 9 April 2026"
     for day, held in (("2026-04-04", True), ("1980-03-05", False), ("2026-04-09", False)):
         assert stands(document, "date", day, beside="Admitted") is held
+    assert stands("Name,City\nAnn,Rome\nBob,Oslo", "text", "Rome", beside="Ann")
     for answer, held in (("no", True), ("yes", False)):
         assert stands("Smoker: no, driver: yes", "one_of(yes, no)", answer, beside="Smoker") is held
 
@@ -131,6 +133,9 @@ def test_dates_of_several_fields_are_told_apart_and_yes_and_no() -> None:
     ("Sodium   140    mmol/L    135-145", "quantity(mmol/l)", ("140 mmol/l",), ("135 mmol/l", "145 mmol/l")),
     ("DE12 5001 0517 0648 4898 90, 80 EUR, Tel. +49 30 1234567", "number", ("80",), ("5001", "90", "30", "1234567")),
     ("| Width (cm) | 80 |\nHeight (cm) | 120", "quantity(cm)", ("80 cm", "120 cm"), ()),
+    ("dose=10 mg; rate=5 mg/h", "quantity(mg)", ("10 mg",), ("5 mg",)),
+    ("Smoker: yes\nNo claims were made.", "one_of(yes, no)", ("yes",), ()),
+    ("Approved. If it had been rejected, call.", "one_of(approved, rejected)", ("approved",), ("rejected",)),
     ("Duration (min): 90", "duration", ("90 min",), ("90 h",)),
     ("The meeting of 5 March 2026 was brought forward to 3 March 2026.", "date", ("2026-03-03",), ("2026-03-05",)),
 ])  # fmt: skip
