@@ -219,10 +219,8 @@ class Repairs:
         if failures.hopeless:
             return False
         failures.passed = self._fallbacks.passed
-        rung = self._next(failures) or self._fallbacks.next(failures)
-        if rung is not None:
-            book.rung = rung
-        return rung is not None
+        book.rung = self._next(failures) or self._fallbacks.next(failures)
+        return book.rung is not None
 
     def _next(self, failures: Failures) -> Rung | None:
         """What the policy names, where that is of use."""
@@ -262,7 +260,7 @@ class Repairs:
 
     def settled(self, index: int) -> None:
         """The step was accepted."""
-        self._books.pop(index, None)
+        self._books.pop(index, None)  # no mutate: only room
 
 
 def _copied(failures: Failures) -> Failures:

@@ -121,7 +121,7 @@ class Failures:
         """Whether a rung asks something, and something new, of a model or a person that may answer."""
         if self.isolated and rung.plain and not rung.temperature:
             return False
-        if rung.backend is not None and rung.backend in self.passed:
+        if rung.backend in self.passed:
             return False
         return rung.applies(self.step, self.values)
 

@@ -90,7 +90,7 @@ def test_the_reason_says_that_nothing_changed(repair: Any) -> None:
     """R10: so that nobody raises the number of retries."""
     result = Guard(Endless(SAME["R10-prose"]), repair=repair).run(PAIR, INPUTS)
     assert result.problem is not None
-    assert "the same reply came 3 times in a row: nothing changed" in result.problem.reason
+    assert "the same reply came 3 times in a row: nothing changed; have somebody else" in result.problem.reason
     assert "another_model" in result.problem.reason
 
 
