@@ -200,8 +200,7 @@ def _parts(text: str) -> Iterator[str]:
 
     None ends within what is struck out, which its rest would not show, nor within a sentence that is not too long.
     """
-    # One fewer than the most, since the last one is what is left.
-    least = max(_LEAST_PART, -(-len(text) // (_MOST_PARTS - 1)))
+    least = max(_LEAST_PART, -(-len(text) // _MOST_PARTS))
     struck = iter(struck_spans(text))
     span = next(struck, None)
     start = at = 0
