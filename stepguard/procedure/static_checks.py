@@ -154,9 +154,7 @@ class _Checker:
                 raise self.error(f"unreachable answer: no step sets {name!r} and it is no input{hint}", statement)
             raise self.error(f"{what} reads {name!r}, which is no input and set by no step{hint}", statement)
 
-    def set(
-        self, name: str, kind: ValueType, state: FlowState, statement: Statement, found: ValueType | None = None
-    ) -> None:
+    def set(self, name: str, kind: ValueType, state: FlowState, statement: Statement, found: ValueType | None) -> None:
         """Note that a variable is set; `found` is the type of its expression, which may be in a currency."""
         if name in self.tables:
             raise self.error(f"{name!r} is a table, and no step can set it", statement)
@@ -199,7 +197,7 @@ class _Checker:
         arguments = {name: self.value(argument, state, what, step) for name, argument in step.arguments}
         known = state.known
         if step.performer in EFFECTIVE:
-            self.shown[site] = arguments or {name: known[name] for name in step.reads if name in known}
+            self.shown[site] = arguments or {name: known[name] for name in step.reads}
         sources = {name: Input(name, known[name]) for name in step.reads if name in known}
         scalar = all(name in sources and sources[name].type.scalar for name in step.reads)  # and no table
         plain = not step.rich and scalar and step.type.scalar

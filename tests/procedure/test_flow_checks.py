@@ -43,7 +43,7 @@ b = x
 a = a + 1
 == 1: step 'a' reads 'xx', which is no input and set by no step: did you mean 'x'?
 a = xx + 1
-== 1: step 'a' reads 'quite_other', which is no input and set by no step
+== 1: step 'a' reads 'quite_other', which is no input and set by no step.
 a = quite_other + 1
 == 1: did you mean 'true'?
 a: boolean = True
@@ -482,6 +482,9 @@ a: one_of(big, small) = "small"
 a: number = (day - day) / 1 day
 == number
 a = x * 0
+== list of number
+a: list of number = xs
+b: list of number = a
 == list of Item
 a = 1
 answer: {first: a, all: items}.all
