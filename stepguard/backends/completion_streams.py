@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Final
 
 from stepguard.backends.base import Request
@@ -69,19 +70,12 @@ class CompletionStream:
         """The body of a reply whose pieces are iterated; no more of them than are needed."""
         if _is_body(raw):
             return raw
-        response = _http_response(raw)
         try:
-            if response is None:
-                self.begun = True
-                for chunk in raw:
-                    if self.take(chunk):
-                        break
-                return self.body()
-            self.begun, parts = True, BodyParts()
-            for part in response.iter_bytes():
-                if self._feed(parts, part):
+            pieces, take, end = self._reading(raw, "iter_bytes")
+            for piece in pieces:
+                if take(piece):
                     return self.body()
-            return self._end(parts, response)
+            return end()
         finally:
             # Closing ends the connection, and with it what the server would still write.
             if callable(close := getattr(raw, "close", None)):
@@ -91,22 +85,24 @@ class CompletionStream:
         """As `read`, of an async iterator."""
         if _is_body(raw):
             return raw
-        response = _http_response(raw)
         try:
-            if response is None:
-                self.begun = True
-                async for chunk in raw:
-                    if self.take(chunk):
-                        break
-                return self.body()
-            self.begun, parts = True, BodyParts()
-            async for part in response.aiter_bytes():
-                if self._feed(parts, part):
+            pieces, take, end = self._reading(raw, "aiter_bytes")
+            async for piece in pieces:
+                if take(piece):
                     return self.body()
-            return self._end(parts, response)
+            return end()
         finally:
             if callable(close := getattr(raw, "close", None)):
                 await close()
+
+    def _reading(self, raw: Any, bytes_of: str) -> tuple[Any, Callable[[Any], bool], Callable[[], object]]:
+        """The pieces of a reply; what takes one in, and says whether no more are needed; what is there at their end."""
+        self.begun = True
+        response = _http_response(raw)
+        if response is None:
+            return raw, self.take, self.body
+        parts = BodyParts()
+        return getattr(response, bytes_of)(), partial(self._feed, parts), partial(self._end, parts, response)
 
     def _feed(self, parts: BodyParts, part: bytes, *, last: bool = False) -> bool:
         """Take bytes in; whether no more are needed."""

@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from stepguard.backends.base import Completion, Request, Stopping, about_to_send
 from stepguard.backends.chat_completions import read_completion
 from stepguard.backends.completion_streams import CompletionStream
 from stepguard.backends.request_shapes import chat_form
 from stepguard.core.arguments import check_count
+from stepguard.core.closing import Closing
 from stepguard.core.deadlines import awithin
 from stepguard.errors import BackendError, BackendRejected, BackendTimeout, ConfigError, MissingExtraError
 
@@ -27,7 +28,7 @@ _LISTEN_SECONDS: Final = 0.5
 """How long Windows may take to notice Ctrl-C; elsewhere it is noticed at once."""
 
 
-class LocalBackend:
+class LocalBackend(Closing):
     """Asks a model that runs in this process. The reply is constrained to the request's response model.
 
     Loading takes seconds and holds the interpreter meanwhile; afterwards any number of threads may share the backend.
@@ -101,12 +102,6 @@ class LocalBackend:
         """Unload the model; the backend cannot be used afterwards. A call in flight ends first."""
         # The server's destructor stops its threads and frees the memory.
         self._server = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _complete(self, request: Request, stop: threading.Event) -> Completion:
         server = self._server

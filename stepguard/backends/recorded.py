@@ -20,10 +20,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from stepguard.backends.base import Backend, Completion, Request, SyncBackend, ToolCall, ask, endpoint_of, session_of
 from stepguard.backends.reply_store import ReplyStore
+from stepguard.core.closing import Closing
 from stepguard.core.usage import Usage
 from stepguard.errors import ConfigError, ReplyMissing
 
@@ -47,7 +48,7 @@ class RecordedReply:
     replayed: bool
 
 
-class RecordedBackend:
+class RecordedBackend(Closing):
     """Answers from a recording, and asks a model for what is not in it.
 
     Equal greedy requests (temperature 0) are asked once, also at the same time, and whatever their seeds: greedy
@@ -194,12 +195,6 @@ class RecordedBackend:
     def close(self) -> None:
         """Close the file."""
         self._store.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _find(self, wanted: _ReplyKey) -> RecordedReply | None:
         kept = self._store.get(wanted.key) if wanted.key else None

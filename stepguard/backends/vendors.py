@@ -78,12 +78,16 @@ class Vendor:
         return account
 
 
-def _anthropic(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool) -> Any:
-    import instructor
+def _maker(kind: str, wrap: str, mode: str, **options: Any) -> _Make:
+    """Makes clients of an SDK whose async client is called as the sync one, with Async before it."""
 
-    kind = sdk.AsyncAnthropic if awaited else sdk.Anthropic
-    client = kind(api_key=key, base_url=base_url, max_retries=0)
-    return instructor.from_anthropic(client, mode=instructor.Mode.JSON, model=model)
+    def make(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool) -> Any:
+        import instructor
+
+        client = getattr(sdk, f"Async{kind}" if awaited else kind)(api_key=key, base_url=base_url, **options)
+        return getattr(instructor, wrap)(client, mode=instructor.Mode[mode], model=model)
+
+    return make
 
 
 def _google(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool, **where: Any) -> Any:
@@ -124,22 +128,6 @@ def _mistral(sdk: Any, model: str, key: str | None, base_url: str | None, awaite
     return make(client, mode=instructor.Mode.JSON_SCHEMA, use_async=awaited, model=model)
 
 
-def _cohere(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool) -> Any:
-    import instructor
-
-    kind = sdk.AsyncClientV2 if awaited else sdk.ClientV2
-    client = kind(api_key=key, base_url=base_url, log_warning_experimental_features=False)
-    return instructor.from_cohere(client, mode=instructor.Mode.JSON_SCHEMA, model=model)
-
-
-def _writer(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool) -> Any:
-    import instructor
-
-    kind = sdk.AsyncWriter if awaited else sdk.Writer
-    client = kind(api_key=key, base_url=base_url, max_retries=0)
-    return instructor.from_writer(client, mode=instructor.Mode.JSON_SCHEMA, model=model)
-
-
 def _litellm(sdk: Any, model: str, key: str | None, base_url: str | None, awaited: bool) -> Any:
     import instructor
 
@@ -164,7 +152,7 @@ VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
                 provider="anthropic",
                 module="anthropic",
                 extra="anthropic",
-                make=_anthropic,
+                make=_maker("Anthropic", "from_anthropic", "JSON", max_retries=0),
                 keys=("ANTHROPIC_API_KEY",),
                 addresses=("ANTHROPIC_BASE_URL",),
             ),
@@ -187,7 +175,7 @@ VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
                 provider="cohere",
                 module="cohere",
                 extra="cohere",
-                make=_cohere,
+                make=_maker("ClientV2", "from_cohere", "JSON_SCHEMA", log_warning_experimental_features=False),
                 keys=("CO_API_KEY", "COHERE_API_KEY"),
             ),
             Vendor(
@@ -195,7 +183,7 @@ VENDORS: Final[Mapping[str, Vendor]] = MappingProxyType(
                 provider="writer",
                 module="writerai",
                 extra="writer",
-                make=_writer,
+                make=_maker("Writer", "from_writer", "JSON_SCHEMA", max_retries=0),
                 keys=("WRITER_API_KEY",),
             ),
             Vendor(name="litellm", provider="openai", module="litellm", extra="litellm", make=_litellm),

@@ -13,9 +13,10 @@ import sqlite3
 import zlib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from stepguard.batches.records import RecordFormat
+from stepguard.core.closing import Closing
 from stepguard.errors import ConfigError
 
 _TABLES: Final = (
@@ -48,7 +49,7 @@ def check_start(out: Path, *, resume: bool) -> None:
         raise ConfigError(f"there is no folder {out.parent} for the results", option="out")
 
 
-class BatchLedger:
+class BatchLedger(Closing):
     """The results that are there, and where the next one goes; failed ones are dropped, to be tried again.
 
     Args:
@@ -137,12 +138,6 @@ class BatchLedger:
         """Close the files."""
         self._file.close()
         self._connection.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _set(self, **facts: object) -> None:
         for name, value in facts.items():

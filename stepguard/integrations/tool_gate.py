@@ -23,9 +23,10 @@ from datetime import UTC, datetime
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, Self, cast
+from typing import Any, Final, NamedTuple, cast
 
 from stepguard.core.arguments import check_callable, check_instance
+from stepguard.core.closing import Closing
 from stepguard.engine.budget import Budget
 from stepguard.errors import ConfigError, StepguardError
 from stepguard.guard import Guard
@@ -51,7 +52,7 @@ class AskedCall(NamedTuple):
     complete: bool = True
 
 
-class ToolGate(AskingGate):
+class ToolGate(AskingGate, Closing):
     """The tools of one conversation behind the gate of a policy.
 
     Args:
@@ -268,12 +269,6 @@ class ToolGate(AskingGate):
         self.gate.close()
         if self._own_ledger is not None:
             self._own_ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _function(self, name: str) -> Callable[..., object]:
         tool = self._tools.get(name)

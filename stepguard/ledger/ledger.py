@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final, Literal, Self, get_args
+from typing import Any, Final, Literal, get_args
 
 from stepguard.core.arguments import (
     check_flag,
@@ -16,6 +16,7 @@ from stepguard.core.arguments import (
     check_run_ids,
     check_seconds,
 )
+from stepguard.core.closing import Closing
 from stepguard.errors import ConfigError, RunConflict
 from stepguard.language.value_json import from_data, to_data
 from stepguard.language.values import Value
@@ -33,7 +34,7 @@ Keep = Literal["claims", "replies", "prompts"]
 _PAGE: Final = 500
 
 
-class Ledger:
+class Ledger(Closing):
     """The durable record of runs: a file, which many processes may share on one machine, or a database for many.
 
     Give it to a guard: ``Guard(backend, ledger="runs.db")`` is ``Guard(backend, ledger=Ledger("runs.db"))``.
@@ -327,12 +328,6 @@ class Ledger:
     def close(self) -> None:
         """Close it; runs that are under way cannot be written on."""
         self.file.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
 
 def _data_of(inputs: Mapping[str, Value]) -> dict[str, Any]:

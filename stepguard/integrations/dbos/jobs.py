@@ -8,10 +8,11 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Final
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from stepguard.core.arguments import check_instance, check_run_id, check_run_ids
+from stepguard.core.closing import Closing
 from stepguard.errors import ConfigError, LedgerError, MissingExtraError, StepguardError
 from stepguard.ledger import Ledger
 from stepguard.procedure.procedure import Procedure, check_procedure
@@ -49,7 +50,7 @@ class QueuedRun:
     error: str | None
 
 
-class Jobs:
+class Jobs(Closing):
     """Runs in queues, for those who want them done; it carries out none.
 
     Args:
@@ -157,12 +158,6 @@ class Jobs:
             client.destroy()
         if self._own:
             self.ledger.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def _claim(self, left: Iterable[tuple[int, str, str, int]]) -> None:
         """Queue runs whose process died before it had; what `Ledger.unclaimed` gives of them."""
