@@ -21,33 +21,27 @@ own on its own, ``==``, and the rest known), a pass is ``"proved"``, otherwise `
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, cast
 
 from stepguard.checks.built import BuiltCheck, NumberOption, read_number_option
+from stepguard.checks.relations import (
+    determines,
+    has_operands,
+    names_in_relations,
+    other_mode,
+    read_relations,
+    undefined_anyway,
+    value_of,
+)
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
 from stepguard.documents.names import fold
-from stepguard.errors import ConfigError, EvaluationError, ExpressionError, UndefinedError, UsageError
+from stepguard.errors import ConfigError, EvaluationError, UndefinedError
 from stepguard.language.digits import Exact, exact, format_exact
-from stepguard.language.evaluation import evaluate
-from stepguard.language.expression_parsing import check_grouping, parse_expression
-from stepguard.language.expressions import (
-    Call,
-    Chain,
-    Compare,
-    Expression,
-    Name,
-    Negate,
-    format_expression,
-    inner_comparison,
-    map_parts,
-    parts_of,
-    walk,
-)
-from stepguard.language.terms.evaluation import evaluate_term
-from stepguard.language.terms.operands import operands_in, variables_in
-from stepguard.language.values import ROUNDINGS, Rounding, Value, show_value, to_exact
+from stepguard.language.expressions import Compare, format_expression
+from stepguard.language.terms.operands import variables_in
+from stepguard.language.values import Value, show_value, to_exact
 
 if TYPE_CHECKING:
     from stepguard.procedure.steps import Step
@@ -146,7 +140,7 @@ class Holds(BuiltCheck):
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
-        self._set(relations=_read_relations(relations, "Holds"))
+        self._set(relations=read_relations(relations, "Holds"))
 
     def __repr__(self) -> str:
         return f"Holds({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
@@ -154,11 +148,11 @@ class Holds(BuiltCheck):
     @property
     def reads(self) -> tuple[str, ...]:
         """The variables in its relations, the step's own among them."""
-        return _names(self.relations)
+        return names_in_relations(self.relations)
 
     def _misfit(self, step: Step) -> str | None:
         for tree in self.relations:
-            if not (step.type.numeric or _has_operands(tree)):
+            if not (step.type.numeric or has_operands(tree)):
                 return f"a relation is between numbers, and the step is of type {step.type}"
             if step.id not in variables_in(tree):
                 return f"{format_expression(tree)!r} says nothing of {step.id!r}; a precondition goes into Requires"
@@ -172,26 +166,26 @@ class Holds(BuiltCheck):
                 return verdict
             # Go on: a later relation may still refute the claim, and a failure says more than an undecided one.
             undecided = undecided or verdict
-        proved = any(_determines(tree, step.id) for tree in self.relations)
+        proved = any(determines(tree, step.id) for tree in self.relations)
         return undecided or self._pass(strength="proved" if proved else "constrained")
 
     def _one(self, tree: Compare, own: str, values: Mapping[str, Value]) -> Verdict | None:
         """The verdict on a relation, None where it holds."""
         shown = format_expression(tree)
         try:
-            if _value_of(tree, values):
+            if value_of(tree, values):
                 return None
-            sides = [shorten(show_value(_value_of(side, values))) for side in (tree.left, tree.right)]
+            sides = [shorten(show_value(value_of(side, values))) for side in (tree.left, tree.right)]
         except EvaluationError as error:
             # Asked first: where no claim gives the relation a value, asking again would only cost money.
-            cause = _undefined_anyway(tree, own, values)
+            cause = undefined_anyway(tree, own, values)
             if cause is not None:
                 return self._undecided(f"{shown}: {cause}", retry=False)
             if isinstance(error, UndefinedError):
                 return self._fail(f"{shown} has no value for this claim: {error}")
             return self._undecided(f"{shown}: {error}")
         reason = f"{shown} does not hold: {sides[0]} and {sides[1]}"
-        mode = _other_mode(tree, values)
+        mode = other_mode(tree, values)
         return self._fail(f"rounding mode: {reason} ({mode} would make it hold)" if mode else reason)
 
 
@@ -213,7 +207,7 @@ class Requires(BuiltCheck):
     relations: tuple[Compare, ...]
 
     def __init__(self, *relations: str | Compare) -> None:
-        self._set(relations=_read_relations(relations, "Requires"))
+        self._set(relations=read_relations(relations, "Requires"))
 
     def __repr__(self) -> str:
         return f"Requires({', '.join(repr(format_expression(relation)) for relation in self.relations)})"
@@ -221,14 +215,14 @@ class Requires(BuiltCheck):
     @property
     def reads(self) -> tuple[str, ...]:
         """The variables in its relations."""
-        return _names(self.relations)
+        return names_in_relations(self.relations)
 
     def precondition(self, values: Mapping[str, Value]) -> Verdict | None:
         """The verdict on every claim, from the values alone; None where the precondition holds."""
         for tree in self.relations:
             shown = format_expression(tree)
             try:
-                holds = _value_of(tree, values)
+                holds = value_of(tree, values)
             except EvaluationError as error:
                 return self._undecided(f"the precondition {shown} has no value: {error}", retry=False)
             if not holds:
@@ -291,111 +285,3 @@ def _key(value: Value) -> tuple[str, object]:
 
 def _number_text(number: Exact) -> str:
     return shorten(format_exact(exact(number)))
-
-
-def _read_relations(relations: Iterable[object], what: str) -> tuple[Compare, ...]:
-    compares: list[Compare] = []
-    for relation in relations:
-        tree = _parsed(relation) if isinstance(relation, str) else relation
-        if not isinstance(tree, Compare):
-            raise ConfigError(f"{what} takes comparisons such as 'a <= b + c', not {relation!r}", option="relations")
-        if inner_comparison(tree) is not None:
-            raise ConfigError(
-                f"{relation!r} compares a comparison: give each as a relation of its own", option="relations"
-            )
-        # `x == x` would pass every claim, and as a proof.
-        if tree.left == tree.right:
-            raise ConfigError(f"{format_expression(tree)!r} says nothing: both sides are the same", option="relations")
-        compares.append(tree)
-    if not compares:
-        raise ConfigError(f"{what} needs a relation: {what}('a <= b + c')", option="relations")
-    return tuple(compares)
-
-
-def _parsed(text: str) -> Expression:
-    """A relation of the arithmetic core, or of the language of procedures: with fields, sums of lists, dates."""
-    try:
-        # 1.000 may be a thousand or one.
-        check_grouping(text)
-        return parse_expression(text)
-    except ExpressionError as error:
-        from stepguard.procedure.notation.parsing import parse_term  # its grammar is read when it is first needed
-
-        try:
-            return parse_term(text)
-        except UsageError:
-            raise error from None
-
-
-def _names(relations: tuple[Compare, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for tree in relations for name in variables_in(tree)))
-
-
-def _has_operands(tree: Expression) -> bool:
-    """Whether an expression reads fields, lists, dates or the like."""
-    return next(operands_in(tree), None) is not None
-
-
-def _value_of(tree: Expression, values: Mapping[str, Value]) -> Value:
-    """Evaluate an expression, with or without operands."""
-    return evaluate_term(tree, values) if _has_operands(tree) else evaluate(tree, values)
-
-
-def _mentions(tree: Expression, own: str) -> bool:
-    return own in variables_in(tree)
-
-
-def _determines(tree: Compare, own: str) -> bool:
-    """Whether at most one value of `own` makes an equation true: it is a single term of one side."""
-    # On both sides (x == 2 * x - 4) the value may cancel, and any claim would do.
-    if tree.operator != "==" or _mentions(tree.left, own) == _mentions(tree.right, own):
-        return False
-    side = tree.left if _mentions(tree.left, own) else tree.right
-    while True:
-        if type(side) is Negate:
-            side = side.operand
-        elif type(side) is Chain and side.additive:
-            within = [operand for operand in side.operands if _mentions(operand, own)]
-            if len(within) != 1:
-                return False
-            side = within[0]
-        else:
-            # A product is no single term: 0 * x == 0 holds for every x.
-            return type(side) is Name
-
-
-def _undefined_anyway(tree: Expression, own: str, values: Mapping[str, Value]) -> str | None:
-    """Why an expression has no value whatever `own` is; None where that cannot be said."""
-    if not _mentions(tree, own):
-        try:
-            value = _value_of(tree, values)
-        except EvaluationError as error:
-            return str(error)
-        return f"{format_expression(tree)} is not a number" if isinstance(value, bool | str) else None
-    for part in parts_of(tree):
-        cause = _undefined_anyway(part, own, values)
-        if cause is not None:
-            return cause
-    if type(tree) is Chain:
-        for operator, divisor in zip(tree.operators, tree.operands[1:], strict=True):
-            if operator in ("/", "//", "%") and not _mentions(divisor, own) and _value_of(divisor, values) == 0:
-                return f"division by zero: {shorten(format_expression(tree), 60)}"
-    return None
-
-
-def _other_mode(tree: Compare, values: Mapping[str, Value]) -> Rounding | None:
-    """The mode that would make a relation hold in place of those it declares, None where there is none."""
-    if not any(type(node) is Call and node.mode is not None for node in walk(tree)):
-        return None
-    for mode in cast("tuple[Rounding, ...]", ROUNDINGS):
-        try:
-            if _value_of(_with_mode(tree, mode), values):
-                return mode
-        except EvaluationError:  # rounded otherwise, a divisor may be zero
-            continue
-    return None
-
-
-def _with_mode(tree: Expression, mode: Rounding) -> Expression:
-    changed = map_parts(tree, lambda part: _with_mode(part, mode))
-    return replace(changed, mode=mode) if isinstance(changed, Call) and changed.mode else changed

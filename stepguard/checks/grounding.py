@@ -11,37 +11,37 @@ What counts as standing there, `stepguard.language.prose.amounts` says of number
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import date
-from fractions import Fraction
 from itertools import islice
-from typing import TYPE_CHECKING, ClassVar, Final, Literal, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Literal, cast, get_args
 
 from stepguard.checks.built import MAX_DOCUMENT, DocumentCheck, check_document
 from stepguard.checks.citation import Copied
-from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, Part, crossing, parts_in
+from stepguard.checks.grounded_parts import MOST_PARTS, CharRange, crossing, parts_in
+from stepguard.checks.grounded_search import (
+    Search,
+    Weighing,
+    dates_in,
+    decimals_of,
+    find_measures,
+    is_clear,
+    names_in_text,
+    numbers_in,
+)
 from stepguard.core.arguments import check_flag, check_one_of
 from stepguard.core.verdicts import Claim, Strength, Verdict, shorten
-from stepguard.documents.claimed_numbers import NumberLayout, is_claimed
 from stepguard.documents.labels import FieldLabels
 from stepguard.documents.measured import Measures
 from stepguard.documents.names import Words
-from stepguard.documents.options import Options
 from stepguard.documents.places import Place
-from stepguard.documents.standing import Statements
 from stepguard.documents.view import View
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.language.dates import DateOrder, check_order, find_dates, read_date
-from stepguard.language.decimal_comma import with_point
-from stepguard.language.digits import Exact, exact, format_exact
+from stepguard.language.digits import Exact
 from stepguard.language.measures import MEASURES
 from stepguard.language.numerals import read_numeral
-from stepguard.language.prose.amounts import FoundNumber, find_numbers
-from stepguard.language.prose.neighbours import begins_amount
-from stepguard.language.terms.measure_arithmetic import same_value
+from stepguard.language.prose.amounts import find_numbers
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value, to_exact
 
@@ -50,13 +50,6 @@ if TYPE_CHECKING:
 
 GroundedKind = Literal["number", "date", "text"]
 """What is looked for: a number or a date by value, or text by its words."""
-
-_MAX_NAME: Final = 1000  # every name is folded and searched in the whole document
-_UNIT_WORDS: Final = 3
-_SPAN_WORDS: Final = 8
-"""How many words an amount with its unit has, and a span such as ``1 year 6 months and 3 days``."""
-_BEHIND_SIGN: Final = re.compile(r"[0-9][.,]([0-9]+)\D*\Z")  # whichever sign it is: 1.50 and 1,50 have two
-_AROUND: Final = " \t\r\n\"'`*“”‘’"
 
 
 @dataclass(frozen=True, slots=True, init=False)
@@ -146,7 +139,7 @@ class Grounded(DocumentCheck):
             return ()
         view = View(document)
         if step.type.structured:
-            search = _Search(view.text, self, step)
+            search = self._search(step, view.text)
             spans: Iterable[CharRange] = (
                 span for part in parts_in(step.type, values[step.id]) for span in search.spans(part)[:1]
             )
@@ -210,7 +203,7 @@ class Grounded(DocumentCheck):
         return self._pass(f"{self.document}, {places[0]}{more}", strength="grounded")
 
     def _judge_parts(self, step: Step, value: Value, document: str) -> Verdict:
-        search = _Search(View(document).text, self, step)
+        search = self._search(step, View(document).text)
         parts = list(islice(parts_in(step.type, value), MOST_PARTS + 1))
         if len(parts) > MOST_PARTS:
             return self._undecided(f"more than {MOST_PARTS} values to look for", retry=False)
@@ -232,6 +225,9 @@ class Grounded(DocumentCheck):
             return self._fail(f"{complaint}, in {self.document}")
         return self._pass(f"{self.document}, {len(parts)} values at their places", strength="grounded")
 
+    def _search(self, step: Step, text: str) -> Search:
+        return Search(text, step.instruction, order=self.order, decimal=self.decimal)
+
     def _absent(self, value: Value, beside: object, against: str) -> str:
         where = f"{self.document} beside {beside!r}" if beside else self.document
         claimed = f"{shorten(show_value(value))!r}"
@@ -243,7 +239,7 @@ class Grounded(DocumentCheck):
         """Where the step's value stands in a text, each with why it is not stated there."""
         spans = self._beside(step.type, value, text, self.beside)
         question = f"{step.instruction} {self.beside}"
-        weigh = _Weighing(text, Words(text))
+        weigh = Weighing(text, Words(text))
         return ((span, weigh.against(step.type, span, question)) for span in spans)
 
     def _beside(self, kind: ValueType, value: Value, text: str, label: object) -> Iterator[CharRange]:
@@ -259,12 +255,12 @@ class Grounded(DocumentCheck):
         own = set(self._beside(kind, value, text, label))
         if kind.numeric:
             numbers = find_numbers(text, decimal=self.decimal, wanted=labels.on_line)
-            places = {_places(text[slice(*span)]) for span in own}  # a number of pieces is no other total
+            places = {decimals_of(text[slice(*span)]) for span in own}  # a number of pieces is no other total
             spans = [
                 (number.start, number.end)
                 for number in numbers
                 if (number.unit == "%") == (kind.kind == "percent")
-                and _places(text[number.start : number.end]) in places
+                and decimals_of(text[number.start : number.end]) in places
             ]
         elif kind.kind == "date" or self.kind == "date":
             spans = [(each.start, each.end) for each in find_dates(text, order=self.order, short_years=True)]
@@ -278,177 +274,20 @@ class Grounded(DocumentCheck):
     ) -> Iterator[CharRange]:
         if kind.numeric:
             unit = "%" if kind.kind == "percent" else kind.currency
-            spans = self._numbers(cast(Exact, to_exact(value)), unit, document, wanted)
-            return (span for span in spans if self._is_clear(kind, document, span))
+            spans = numbers_in(document, cast(Exact, to_exact(value)), unit, self.decimal, wanted)
+            return (span for span in spans if is_clear(kind, document, span, self.decimal))
         if kind.kind == "date":
-            return (each for each, day in self._dates(document) if day == value)
+            return (each for each, day in dates_in(document, self.order) if day == value)
         if kind.kind in MEASURES:
-            return self._find_measures(Measures(document, Words(document)), kind, value)
+            return find_measures(Measures(document, Words(document)), kind, value, self.decimal)
         text = show_value(value)
         if self.kind == "number":
             numeral = read_numeral(text, decimal=self.decimal)
-            return self._numbers(numeral.value, numeral.unit, document, wanted)
+            return numbers_in(document, numeral.value, numeral.unit, self.decimal, wanted)
         if self.kind == "date":
             sought = read_date(text, order=self.order)
-            return (each for each, day in self._dates(document) if day == sought)
-        return self._names(text, Words(document))
-
-    def _dates(self, document: str) -> Iterator[tuple[CharRange, date]]:
-        found_dates = find_dates(document, order=self.order, short_years=True)
-        return (((found_date.start, found_date.end), found_date.value) for found_date in found_dates)
-
-    def _numbers(
-        self, number: Exact, unit: str | None, text: str, wanted: Callable[[int], bool] | None
-    ) -> Iterator[CharRange]:
-        layout: NumberLayout | None = None
-        for found in find_numbers(text, decimal=self.decimal, like=number, wanted=wanted):
-            layout = layout or NumberLayout(text)
-            if is_claimed(found, number, unit, layout.heads_of(found, money=unit not in (None, "%"))):
-                yield found.start, found.end
-
-    def _find_measures(self, measures: Measures, kind: ValueType, value: Value) -> Iterator[CharRange]:
-        def read(written: str) -> Value:
-            return kind.read(written if self.decimal == "." else with_point(written))
-
-        units = kind.kind in ("quantity", "duration")
-        most = _UNIT_WORDS if kind.kind == "quantity" else _SPAN_WORDS
-        return measures.find(read, lambda found: same_value(found, value), units=units, most_words=most)
-
-    def _is_clear(self, kind: ValueType, text: str, span: CharRange) -> bool:
-        """Whether a number of a document is meant in one way: not 1.000 of what has fewer places."""
-        return self.decimal == "," or not kind.may_group(text[slice(*span)])
-
-    def _names(self, text: str, words: Words) -> Iterator[CharRange]:
-        name = text.strip(_AROUND)
-        if len(name) > _MAX_NAME:
-            raise ValueRefused(f"too long for a name ({len(name)} characters)", text=text)
-        if not any(char.isalnum() for char in name):
-            raise ValueRefused("no letter and no digit to look for", text=text)
-        name = View(name).text
-        spans = list(words.find_exactly(name))
-        return iter(spans or words.find_exactly(name.removesuffix(".")))
-
-
-class _Search:
-    """Looks for the values of a list or a record in one document, which is read once."""
-
-    def __init__(self, text: str, check: Grounded, step: Step) -> None:
-        self.text = text
-        self._check = check
-        self._instruction = step.instruction
-        self._words = Words(text)
-        self._weigh = _Weighing(text, self._words)
-        self._measures = Measures(text, self._words)
-        self._found: dict[tuple[str, str, str, str | None], list[CharRange]] = {}
-        self._layout: NumberLayout | None = None
-        self._numbers: dict[str, list[FoundNumber]] | None = None
-        self._ordered: list[CharRange] | None = None
-        self._dates: list[tuple[CharRange, date]] | None = None
-
-    def spans(self, part: Part, label: str | None = None) -> list[CharRange]:
-        """Where a value stands, in order."""
-        key = (str(part.kind), show_value(part.value), part.field, label)
-        if key not in self._found:
-            self._found[key] = sorted(span for span, against in self._weighed(part, label) if not against)
-        return self._found[key]
-
-    def against(self, part: Part, label: str | None) -> str:
-        """Why a value is not stated where it stands first, empty where it stands nowhere."""
-        return next((against for _, against in self._weighed(part, label)), "")
-
-    def _weighed(self, part: Part, label: str | None) -> Iterator[tuple[CharRange, str]]:
-        found = self._look(part)
-        if label is not None:
-            found = filter(FieldLabels(label, self.text).beside, found)
-        question = f"{self._instruction} {part.field} {label}"
-        several = part.item is not None
-        return ((span, self._weigh.against(part.kind, span, question, several=several)) for span in found)
-
-    def rival(self, part: Part, span: CharRange) -> str | None:
-        """A number or a date on the line of a span, written as a part is, where that is not; None where it is."""
-        start, end = self.text.rfind("\n", 0, span[0]) + 1, self.text.find("\n", span[1])
-        end = len(self.text) if end < 0 else end
-        own = self.spans(part)
-        if any(start <= each[0] < end for each in own):
-            return None
-        if part.kind.kind == "date":
-            self._look(part)
-            found = [each for each, _ in self._dates or () if start <= each[0] < end]
-        elif part.kind.numeric:
-            places = {_places(self.text[slice(*each)]) for each in own}
-            found = [
-                number for number in self._all_numbers(start, end) if _places(self.text[slice(*number)]) in places - {0}
-            ]
-        else:
-            return None
-        return self.text[slice(*found[0])] if found else None
-
-    def _all_numbers(self, start: int, end: int) -> list[CharRange]:
-        if self._ordered is None:
-            self._ordered = sorted((each.start, each.end) for near in (self._numbers or {}).values() for each in near)
-        return self._ordered[bisect_left(self._ordered, (start, 0)) : bisect_left(self._ordered, (end, 0))]
-
-    def _look(self, part: Part) -> Iterable[CharRange]:
-        kind, value = part.kind, part.value
-        if kind.numeric:
-            return self._of_number(kind, cast(Exact, to_exact(value)))
-        if kind.kind == "date":
-            if self._dates is None:
-                self._dates = list(self._check._dates(self.text))
-            return [span for span, day in self._dates if day == value]
-        if kind.kind in MEASURES:
-            return self._check._find_measures(self._measures, kind, value)
-        return self._check._names(show_value(value), self._words)
-
-    def _of_number(self, kind: ValueType, number: Exact) -> list[CharRange]:
-        unit = "%" if kind.kind == "percent" else kind.currency
-        if self._numbers is None:
-            self._numbers = {}
-            self._layout = NumberLayout(self.text)
-            for each in find_numbers(self.text, decimal=self._check.decimal):
-                self._numbers.setdefault(_digits(each.value), []).append(each)
-        assert self._layout is not None
-        money = unit not in (None, "%")
-        near = self._numbers.get(_digits(number), ())
-        return [
-            (each.start, each.end)
-            for each in near
-            if is_claimed(each, number, unit, self._layout.heads_of(each, money=money))
-            and self._check._is_clear(kind, self.text, (each.start, each.end))
-        ]
-
-
-class _Weighing:
-    """Says why a document does not state a value where it stands; a name is stated in any case."""
-
-    def __init__(self, text: str, words: Words) -> None:
-        self._text = text
-        self._words = words
-        self._statements = Statements(text)
-        self._options: dict[tuple[str, ...], Options] = {}
-
-    def against(self, kind: ValueType, span: CharRange, question: str, *, several: bool = False) -> str:
-        """Why it is not stated there, empty where it is; `several` options may be chosen in one sentence."""
-        if kind.options:
-            if kind.options not in self._options:
-                self._options[kind.options] = Options(self._text, self._words, kind.options)
-            said = self._options[kind.options].against(*span, question=question, several=several)
-            named = " ".join((question, *kind.options))  # what is said of other options, these have been asked
-            return said or self._statements.against(span, named, option=True)
-        if kind.numeric or kind.kind == "date" or kind.kind in MEASURES or begins_amount(self._text, *span):
-            return self._statements.against(span, question, money=kind.currency is not None)
-        return ""
-
-
-def _places(written: str) -> int:
-    """How many digits stand behind the last sign between digits, 0 where there is none."""
-    behind = _BEHIND_SIGN.search(written)
-    return 0 if behind is None else len(behind[1])
-
-
-def _digits(number: Exact) -> str:
-    """The digits of a number, whatever power of ten it is multiplied by."""
-    return format_exact(exact(abs(Fraction(number)))).replace(".", "").strip("0")
+            return (each for each, day in dates_in(document, self.order) if day == sought)
+        return names_in_text(text, Words(document))
 
 
 def _types_in(kind: ValueType, place: str = "it") -> Iterator[tuple[str, ValueType]]:

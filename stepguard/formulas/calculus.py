@@ -11,7 +11,7 @@ from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError
 from stepguard.formulas.canonical import Canonical, TooBig
-from stepguard.formulas.deciding import Decider, Deduction, to_data
+from stepguard.formulas.deciding import Decider, Deduction
 from stepguard.formulas.numerics import Interval, Pole, Undefined, Unknown, enclose, evaluate_at
 from stepguard.formulas.trees import (
     MAX_NODES,
@@ -27,6 +27,7 @@ from stepguard.formulas.trees import (
     product,
     quotient,
     symbols_in,
+    to_data,
     total,
 )
 from stepguard.language.digits import exact

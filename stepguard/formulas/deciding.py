@@ -27,19 +27,17 @@ from stepguard.formulas.numerics import Interval, NumericValue, Pole, Undefined,
 from stepguard.formulas.trees import (
     MAX_NODES,
     CallOf,
-    Constant,
     Formula,
     PowerOf,
-    Product,
-    Sum,
+    children,
     count_nodes,
     difference,
     format_formula,
     symbols_in,
+    to_data,
 )
 from stepguard.formulas.worker import WorkerFailed, shared_pool
 from stepguard.language.digits import Exact, exact, format_exact
-from stepguard.language.expressions import Name, Number
 
 Assumption = Literal["real", "positive", "integer", "natural"]
 """The domain of a symbol; a natural number is a positive whole one."""
@@ -322,23 +320,15 @@ def _costly(tree: Formula) -> Formula | None:
         match node:
             case PowerOf(_, exponent) if not symbols_in(exponent):
                 size = _status(exponent, {})
-                if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_POWER) != -1:
+                bounds = (_MAX_CONSTANT_POWER, -_MAX_CONSTANT_POWER)
+                if isinstance(size, _Missing) or [compare(size, bound) for bound in bounds] != [-1, 1]:
                     return node
-                if compare(size, -_MAX_CONSTANT_POWER) != 1:
-                    return node
-                stack += [node.base, exponent]
             case CallOf("factorial", argument) if not symbols_in(argument):
                 size = _status(argument, {})
                 if isinstance(size, _Missing) or compare(size, _MAX_CONSTANT_FACTORIAL) != -1:
                     return node
-            case PowerOf(base, exponent):
-                stack += [base, exponent]
-            case Sum(terms):
-                stack += terms
-            case Product(factors):
-                stack += factors
-            case CallOf(_, argument):
-                stack.append(argument)
+                continue
+        stack += children(node)
     return None
 
 
@@ -357,22 +347,3 @@ def _where(point: Mapping[str, Exact]) -> str:
     if not point:
         return ""
     return " at " + ", ".join(f"{name} = {format_exact(value)}" for name, value in list(point.items())[:4])
-
-
-def to_data(tree: Formula) -> list[Any]:
-    """A formula as JSON data."""
-    match tree:
-        case Number(value):
-            return ["n", value.numerator, value.denominator]
-        case Name(name):
-            return ["v", name]
-        case Constant(name):
-            return ["c", name]
-        case Sum(terms):
-            return ["+", *(to_data(term) for term in terms)]
-        case Product(factors):
-            return ["*", *(to_data(factor) for factor in factors)]
-        case PowerOf(base, exponent):
-            return ["^", to_data(base), to_data(exponent)]
-        case CallOf(function, argument):
-            return ["f", function, to_data(argument)]

@@ -17,8 +17,8 @@ from math import gcd, prod
 from typing import Final, Literal, get_args
 
 from stepguard.formulas.canonical import Canonical, Monomial, TooBig
-from stepguard.formulas.deciding import Decider, Deduction, shown, to_data
-from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum, symbols_in, walk
+from stepguard.formulas.deciding import Decider, Deduction, shown
+from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum, symbols_in, to_data, walk
 from stepguard.language.digits import Exact
 from stepguard.language.expressions import Name, Number
 

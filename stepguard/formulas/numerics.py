@@ -17,7 +17,7 @@ from fractions import Fraction
 from typing import Final
 
 from stepguard.formulas.trees import CallOf, Constant, Formula, PowerOf, Product, Sum
-from stepguard.language.digits import Exact, bits_of, exact
+from stepguard.language.digits import Exact, bits_of, exact, exact_root
 from stepguard.language.expressions import Name, Number
 
 _MAX_BITS: Final = 3000  # longer numbers go on as intervals of floats
@@ -323,29 +323,6 @@ def _factorial(value: NumericValue) -> NumericValue:
     if isinstance(value, int) and 0 <= value <= _MAX_FACTORIAL:
         return math.factorial(value)
     raise Unknown
-
-
-def exact_root(value: Exact, degree: int) -> Exact | None:
-    """The root of a number that is not negative, None where it is irrational."""
-    over, under = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
-    return None if over is None or under is None else exact(Fraction(over, under))
-
-
-def _whole_root(number: int, degree: int) -> int | None:
-    if number < 2:
-        return number
-    if degree == 2:
-        root = math.isqrt(number)
-    else:
-        # Below 2^(degree - 1), the root lies strictly between 1 and 2.
-        if number.bit_length() < degree:
-            return None
-        low, high = 1, 1 << (number.bit_length() // degree + 1)
-        while low < high:
-            middle = (low + high + 1) // 2
-            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
-        root = low
-    return root if root**degree == number else None
 
 
 _FUNCTIONS: Final[Mapping[str, Callable[[NumericValue], NumericValue]]] = {

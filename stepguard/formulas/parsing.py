@@ -29,8 +29,16 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final
 
-from stepguard.errors import ExpressionError
-from stepguard.formulas.tokens import GREEK, MATRIX_FUNCTIONS, NO_NUMBERS, Token, tokenize
+from stepguard.formulas.tokens import (
+    MATRIX_FUNCTIONS,
+    MAX_DEPTH,
+    NO_NUMBERS,
+    Token,
+    TokenReader,
+    is_word,
+    split_names,
+    tokenize,
+)
 from stepguard.formulas.trees import (
     CallOf,
     Constant,
@@ -48,8 +56,6 @@ from stepguard.formulas.trees import (
 from stepguard.language.digits import Exact
 from stepguard.language.expressions import Name, Number
 
-MAX_DEPTH: Final = 30
-"""How deep brackets, powers and functions may be nested in a formula that is read."""
 _MAX_EXPONENT: Final = 10**6  # nobody means more, and the power might be worked out
 
 
@@ -73,17 +79,12 @@ def parse_formula(
     return tree
 
 
-def _is_word(name: str) -> bool:
-    """Whether a name is a word, which nobody multiplies by juxtaposition."""
-    return len(name) > 1 and name.isalpha() and name not in GREEK
-
-
 def _rooted(tree: Formula) -> bool:
     """Whether a formula holds a root or another power that is no quotient of numbers."""
     return any(isinstance(node, PowerOf) and node.exponent != Number(-1) for node in walk(tree))
 
 
-class FormulaParser:
+class FormulaParser(TokenReader):
     """Reads formulas from tokens; `stepguard.formulas.statements` reads relations and sets with it."""
 
     def __init__(
@@ -95,7 +96,7 @@ class FormulaParser:
         known: Iterable[str] | None = None,
         matrices: bool = False,
     ) -> None:
-        self.text = text
+        super().__init__(text, tokens)
         self.declared = frozenset(declared)
         self.known = None if known is None else frozenset(known) | self.declared
         self.matrices = matrices
@@ -103,39 +104,8 @@ class FormulaParser:
         for token in tokens:
             if token.kind == "name" and token.text.lower() in NO_NUMBERS and token.text not in self.declared:
                 raise self.error(f"{token.text!r} is no number", token)
-        self.tokens = self._split(tokens)
-        self.at = 0
-        self.depth = 0
+        self.tokens = tokens if self.known is None else split_names(text, tokens, self.known, self.declared)
         self.bars = 0
-
-    def error(self, message: str, token: Token | None = None) -> ExpressionError:
-        """An error at a token (the next one by default)."""
-        return ExpressionError(message, text=self.text, position=(token or self.token).start)
-
-    @property
-    def token(self) -> Token:
-        """The next token."""
-        return self.tokens[self.at]
-
-    def accept(self, *signs: str) -> str | None:
-        """Take the next token if it is one of these signs or words."""
-        if self.token.kind in ("sign", "word") and self.token.text in signs:
-            self.at += 1
-            return self.tokens[self.at - 1].text
-        return None
-
-    def expect(self, sign: str) -> None:
-        """Take a sign, or raise where another one follows."""
-        if self.accept(sign) is None:
-            raise self.error(f"{sign!r} was expected")
-
-    def expect_end(self) -> None:
-        """Raise unless the text ends here."""
-        if self.token.kind == "end":
-            return
-        if self.token.text in ("=", "<", ">", "<=", ">=", "!="):
-            raise self.error("a relation is not a formula")
-        raise self.error(f"{self.token.text!r} is not expected here")
 
     def formula(self) -> Formula:
         """Read a sum, the loosest thing that is no relation."""
@@ -146,34 +116,6 @@ class FormulaParser:
                 return total(terms) if len(terms) > 1 else terms[0]
             term = self._product()
             terms.append(negative(term) if sign == "-" else term)
-
-    def _split(self, tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-        """Names of several letters as products of known symbols."""
-        if self.known is None:
-            return tokens
-        # Euler's number counts as a letter: `xe` is x*e where x is known.
-        letters = {name for name in self.known if len(name) == 1} | ({"e"} - self.declared)
-        split: list[Token] = []
-        for token in tokens:
-            name = token.text
-            splits = (
-                token.kind == "name"
-                # Longer ones are words whose letters happen to be symbols.
-                and 1 < len(name) <= 8
-                and name not in self.known
-                and name != "pi"
-                and all(letter in letters for letter in name)
-            )
-            if not splits:
-                split.append(token)
-                continue
-            # x^ab could be x^(ab) as well as (x^a)b.
-            if split and split[-1].text == "^":
-                raise self.error(f"write the exponent {name!r} in brackets, or with *", token)
-            split += [
-                Token("name", letter, token.start + index, token.start + index + 1) for index, letter in enumerate(name)
-            ]
-        return tuple(split)
 
     def _starts_factor(self) -> bool:
         token = self.token
@@ -196,17 +138,14 @@ class FormulaParser:
                 # "(x+1)2", "2 3": a lost power, a lost sign or a product.
                 if token.kind == "number":
                     raise self.error("a number behind another factor: write * between them")
-                if token.kind == before.kind == "name" and (_is_word(token.text) or _is_word(before.text)):
+                if token.kind == before.kind == "name" and (is_word(token.text) or is_word(before.text)):
                     raise self.error("write * between words")
                 # 1/2x: (1/2)x or 1/(2x).
                 if divided:
                     raise self.error("what is divided by can be read in two ways: use brackets, or *")
-                if (
-                    isinstance(last := factors[-1], PowerOf)
-                    and isinstance(last.base, Name)
-                    and _is_word(last.base.name)
-                ):
-                    raise self.error(f"{last.base.name!r} is not a function: write a product with *")
+                match factors[-1]:
+                    case PowerOf(Name(word)) if is_word(word):
+                        raise self.error(f"{word!r} is not a function: write a product with *")
                 if self._runs_on(factors[-1], before, token):
                     raise self.error("where the exponent ends can be read in two ways: use brackets, or *")
                 factors.append(self._power())
@@ -242,7 +181,7 @@ class FormulaParser:
         return PowerOf(base, self._exponent()) if self.accept("^") else base
 
     def _exponent(self) -> Formula:
-        self._deeper()
+        self.deeper()
         if self.accept("{"):
             exponent = self.formula()
             self.expect("}")
@@ -254,13 +193,8 @@ class FormulaParser:
             raise self.error(f"the exponent is too large: at most {_MAX_EXPONENT}")
         return exponent
 
-    def _deeper(self) -> None:
-        self.depth += 1
-        if self.depth > MAX_DEPTH:
-            raise self.error(f"nested deeper than {MAX_DEPTH} levels")
-
     def _inside(self, closing: str) -> Formula:
-        self._deeper()
+        self.deeper()
         bars, self.bars = self.bars, int(closing == "|")
         tree = self.formula()
         if closing == "|" and self.token.text == "|":
@@ -391,7 +325,7 @@ class FormulaParser:
             self.at += 1
             return self._inside("}"), None
         if self.accept("("):
-            self._deeper()
+            self.deeper()
             bars, self.bars = self.bars, 0
             argument = self.formula()
             base = self.formula() if token.text == "log" and token.base is None and self.accept(",") else None

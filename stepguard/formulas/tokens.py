@@ -7,6 +7,7 @@ are one thing. Everything that is not listed here is refused.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Final, Literal
@@ -14,10 +15,13 @@ from typing import Final, Literal
 from stepguard.errors import ExpressionError
 from stepguard.language import typeset as markup
 from stepguard.language.digits import VULGAR, Exact, exact, vulgar_fraction
-from stepguard.language.typeset import COMMANDS, FRACTIONS, OPERATORS, SPACING, TEXT
+from stepguard.language.latex import COMMANDS, FRACTIONS, SPACING, TEXT
+from stepguard.language.typeset import OPERATORS
 
 MAX_LENGTH: Final = 2000
 """The longest formula that is read, in characters."""
+MAX_DEPTH: Final = 30
+"""How deep brackets, powers and functions may be nested in a formula that is read."""
 MAX_DIGITS: Final = 300
 """The longest number in a formula, in digits."""
 
@@ -203,3 +207,87 @@ def _raised(piece: str, body: str, start: int, end: int) -> list[Token]:
         raise ExpressionError(f"{piece[:9]!r} is no exponent", text=body, position=start)
     value = -int(digits) if written[0] == "-" else int(digits)
     return [Token("sign", "^", start, end), Token("number", written, start, end, value)]
+
+
+def is_word(name: str) -> bool:
+    """Whether a name is a word, which nobody multiplies by juxtaposition."""
+    return len(name) > 1 and name.isalpha() and name not in GREEK
+
+
+def split_names(
+    text: str, tokens: Iterable[Token], known: frozenset[str], declared: frozenset[str]
+) -> tuple[Token, ...]:
+    """The tokens of a text with names of several letters as products of known symbols.
+
+    Raises ExpressionError: what an exponent is could be read in two ways.
+    """
+    # Euler's number counts as a letter: `xe` is x*e where x is known.
+    letters = {name for name in known if len(name) == 1} | ({"e"} - declared)
+    split: list[Token] = []
+    for token in tokens:
+        name = token.text
+        splits = (
+            token.kind == "name"
+            # Longer ones are words whose letters happen to be symbols.
+            and 1 < len(name) <= 8
+            and name not in known
+            and name != "pi"
+            and all(letter in letters for letter in name)
+        )
+        if not splits:
+            split.append(token)
+            continue
+        # x^ab could be x^(ab) as well as (x^a)b.
+        if split and split[-1].text == "^":
+            raise ExpressionError(
+                f"write the exponent {name!r} in brackets, or with *", text=text, position=token.start
+            )
+        split += [
+            Token("name", letter, token.start + index, token.start + index + 1) for index, letter in enumerate(name)
+        ]
+    return tuple(split)
+
+
+class TokenReader:
+    """A place in the tokens of a text; behind the last one stands one of the kind ``end``."""
+
+    def __init__(self, text: str, tokens: tuple[Token, ...]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+        self.depth = 0
+
+    def error(self, message: str, token: Token | None = None) -> ExpressionError:
+        """An error at a token (the next one by default)."""
+        return ExpressionError(message, text=self.text, position=(token or self.token).start)
+
+    @property
+    def token(self) -> Token:
+        """The next token."""
+        return self.tokens[self.at]
+
+    def accept(self, *signs: str) -> str | None:
+        """Take the next token if it is one of these signs or words."""
+        if self.token.kind in ("sign", "word") and self.token.text in signs:
+            self.at += 1
+            return self.tokens[self.at - 1].text
+        return None
+
+    def expect(self, sign: str) -> None:
+        """Take a sign, or raise where another one follows."""
+        if self.accept(sign) is None:
+            raise self.error(f"{sign!r} was expected")
+
+    def expect_end(self) -> None:
+        """Raise unless the text ends here."""
+        if self.token.kind == "end":
+            return
+        if self.token.text in ("=", "<", ">", "<=", ">=", "!="):
+            raise self.error("a relation is not a formula")
+        raise self.error(f"{self.token.text!r} is not expected here")
+
+    def deeper(self) -> None:
+        """Go one level deeper. Raises ExpressionError: it is too deep."""
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise self.error(f"nested deeper than {MAX_DEPTH} levels")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from stepguard.language.digits import format_exact
 from stepguard.language.expressions import Name, Number
@@ -187,3 +187,22 @@ def _tight(tree: Formula) -> str:
     text = format_formula(tree)
     plain = isinstance(tree, Name | Constant | CallOf) or (isinstance(tree, Number) and text.replace(".", "").isdigit())
     return text if plain else f"({text})"
+
+
+def to_data(tree: Formula) -> list[Any]:
+    """A formula as JSON data, which the worker process reads."""
+    match tree:
+        case Number(value):
+            return ["n", value.numerator, value.denominator]
+        case Name(name):
+            return ["v", name]
+        case Constant(name):
+            return ["c", name]
+        case Sum(terms):
+            return ["+", *(to_data(term) for term in terms)]
+        case Product(factors):
+            return ["*", *(to_data(factor) for factor in factors)]
+        case PowerOf(base, exponent):
+            return ["^", to_data(base), to_data(exponent)]
+        case CallOf(function, argument):
+            return ["f", function, to_data(argument)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from fractions import Fraction
+from math import isqrt
 from typing import Final
 from unicodedata import normalize
 
@@ -54,6 +55,29 @@ def exact(value: Exact) -> Exact:
 def bits_of(value: Exact) -> int:
     """The size of a number: the bits of its numerator and its denominator."""
     return value.numerator.bit_length() + value.denominator.bit_length()
+
+
+def exact_root(value: Exact, degree: int) -> Exact | None:
+    """The root of a number that is not negative, None where it is irrational."""
+    over, under = _whole_root(value.numerator, degree), _whole_root(value.denominator, degree)
+    return None if over is None or under is None else exact(Fraction(over, under))
+
+
+def _whole_root(number: int, degree: int) -> int | None:
+    if number < 2:
+        return number
+    if degree == 2:
+        root = isqrt(number)
+    else:
+        # Below 2^(degree - 1), the root lies strictly between 1 and 2.
+        if number.bit_length() < degree:
+            return None
+        low, high = 1, 1 << (number.bit_length() // degree + 1)
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if middle**degree <= number else (low, middle - 1)
+        root = low
+    return root if root**degree == number else None
 
 
 def format_exact(value: Exact) -> str:

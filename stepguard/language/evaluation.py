@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from math import ceil, floor, isqrt, trunc
+from math import ceil, floor, trunc
 from typing import Final
 
 from stepguard.errors import InexactError, TooLargeError, UndefinedError
-from stepguard.language.digits import Exact, exact
+from stepguard.language.digits import Exact, exact, exact_root
 from stepguard.language.expressions import (
     COMPARISONS,
     TRUTHS,
@@ -237,11 +237,10 @@ class Evaluation:
 def _root(number: Exact, tree: Call) -> Exact:
     if number < 0:
         raise UndefinedError(f"the root of a negative number: {shortened(tree)}")
-    over, under = isqrt(number.numerator), isqrt(number.denominator)
-    # A fraction in lowest terms has a rational root only where both of its parts are squares.
-    if over * over != number.numerator or under * under != number.denominator:
+    root = exact_root(number, 2)
+    if root is None:
         raise InexactError(f"the root is irrational: {shortened(tree)}")
-    return exact(Fraction(over, under))
+    return root
 
 
 def shortened(tree: Expression) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expression_parsing import check_grouping, parse_expression
+from stepguard.language.expression_parsing import parse_expression
+from stepguard.language.expression_tokens import check_grouping
 from stepguard.language.expressions import Expression
 from stepguard.language.terms.operands import TERM_SIGNS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
-from stepguard.language.expression_parsing import check_grouping
+from stepguard.language.expression_tokens import check_grouping
 from stepguard.language.expressions import Expression, format_expression
 from stepguard.language.prose.descriptions import governs
 from stepguard.language.prose.hidden_formulas import assigns

@@ -15,9 +15,10 @@ from typing import Final
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import Deviation, DeviationKind, shorten
 from stepguard.language.prose.following import MARKUP, unread_behind
+from stepguard.language.prose.idioms import points_below
 from stepguard.language.prose.mentioned import Mentions, in_digits
 from stepguard.language.prose.struck_text import struck_spans
-from stepguard.language.prose.understanding import Understanding, points_below
+from stepguard.language.prose.understanding import Understanding
 from stepguard.language.strict_json import JsonObject, decode, decode_at, same
 from stepguard.language.value_types import ValueType
 from stepguard.language.values import Value, show_value

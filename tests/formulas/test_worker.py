@@ -21,8 +21,9 @@ import pytest
 
 from stepguard.errors import ConfigError
 from stepguard.formulas import worker
-from stepguard.formulas.deciding import Decider, to_data
+from stepguard.formulas.deciding import Decider
 from stepguard.formulas.parsing import parse_formula
+from stepguard.formulas.trees import to_data
 from stepguard.formulas.worker import WorkerFailed, WorkerPool, shared_pool
 
 pytestmark = pytest.mark.once
@@ -336,7 +337,7 @@ def test_a_worker_ends_with_the_program_that_started_it(tmp_path: Path) -> None:
     script.write_text(
         textwrap.dedent(f"""
         import threading
-        from stepguard.formulas.deciding import to_data
+        from stepguard.formulas.trees import to_data
         from stepguard.formulas.worker import WorkerPool
         from stepguard.formulas.parsing import parse_formula
         pool = WorkerPool()

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import Final
 
 from stepguard.checks.formulas.base import (
@@ -25,17 +24,17 @@ from stepguard.checks.formulas.base import (
     read_relation,
 )
 from stepguard.checks.formulas.regions import compare_region
+from stepguard.checks.formulas.solution_sets import ascending, counted, distinct, holds_everywhere, rank_of
 from stepguard.core.arguments import check_flag, check_names
 from stepguard.core.verdicts import Verdict
 from stepguard.errors import ConfigError
 from stepguard.formulas.canonical import Canonical, TooBig
-from stepguard.formulas.deciding import Deduction, to_data
-from stepguard.formulas.numerics import NumericValue, Pole, Undefined, Unknown, compare, evaluate_at
+from stepguard.formulas.deciding import Deduction
 from stepguard.formulas.ranges import parse_region
 from stepguard.formulas.scanning import missed_solution
 from stepguard.formulas.sign_charts import SignChart, make_chart
 from stepguard.formulas.statements import Relation, Solutions, parse_solutions, parse_systems
-from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in
+from stepguard.formulas.trees import Formula, difference, replace_names, symbols_in, to_data
 from stepguard.language.digits import Exact, exact
 
 _MAX_UNKNOWNS: Final = 4  # the work of an elimination grows fast with them
@@ -98,18 +97,18 @@ class Solves(SymbolicCheck):
         except TooBig:
             chart = None
         if claimed.everything:
-            return _holds_everywhere(chart)
+            return holds_everywhere(chart)
         for value in claimed.values:
             one, other = (replace_names(side, {x: value}) for side in (left, right))
             finding = question.decider.equal(one, other, same_domain=not symbols_in(value))
             if not finding.yes:
                 return finding
         # Written twice, one solution would make up for a missing one when they are counted.
-        finding = _distinct(question, claimed.values)
+        finding = distinct(question, claimed.values)
         if not finding.yes:
             return finding
         if self.ordered:
-            finding = _ascending(claimed.values)
+            finding = ascending(claimed.values)
             if not finding.yes:
                 return finding
         # "No solution" is a claim about all of them, so it is counted even then.
@@ -132,7 +131,7 @@ class Solves(SymbolicCheck):
                 count = sum(chart.holds_at("=", root) for root in chart.roots)
             except TooBig:
                 return Deduction("open", "the solutions take too much to count")
-            return _counted(count, len(values))
+            return counted(count, len(values))
         # With parameters sympy's set depends on cases; a polynomial has at most as many solutions as its degree.
         if symbols_in(left, right) - {self.variable}:
             return self._as_many_as_its_degree(left, right, len(values))
@@ -250,8 +249,8 @@ class SolvesSystem(SymbolicCheck):
             if set(form.over) - {(), *keys} or form.under.keys() != {()} or form.holes.keys() != {()}:
                 return None
             rows.append([form.over.get(key, 0) for key in [*keys, ()]])
-        rank = _rank([row[:-1] for row in rows])
-        if _rank(rows) > rank:
+        rank = rank_of([row[:-1] for row in rows])
+        if rank_of(rows) > rank:
             return 0
         return 1 if rank == len(self.variables) else None
 
@@ -325,69 +324,3 @@ def _sides_of_relation(question: FormulaQuestion, text: str, operators: tuple[st
     if not isinstance(wanted, Relation) or wanted.operators != operators:
         raise Unusable("what is solved is no equation")
     return wanted.sides[0], wanted.sides[1]
-
-
-def _holds_everywhere(chart: SignChart | None) -> Deduction:
-    if chart is None:
-        return Deduction("open", "whether every number is a solution was not decided")
-    try:
-        everywhere = all(chart.holds("=", exact(at)) for at in chart.between())
-        everywhere = everywhere and all(chart.holds_at("=", root) for root in chart.roots)
-    except TooBig:
-        return Deduction("open", "whether every number is a solution was not decided")
-    return Deduction("yes") if everywhere else Deduction("no", "not every number is a solution")
-
-
-def _counted(count: int, claimed: int) -> Deduction:
-    if count == claimed:
-        return Deduction("yes")
-    if count > claimed:
-        return Deduction("no", f"{claimed} of {count} solutions")
-    # More solutions proved than there are contradicts itself, so nothing is concluded.
-    return Deduction("open", f"{claimed} solutions were proved, {count} counted")
-
-
-def _distinct(question: FormulaQuestion, values: Sequence[Formula]) -> Deduction:
-    for one, other in combinations(values, 2):
-        finding = question.decider.equal(one, other)
-        if finding.yes:
-            return Deduction("no", "a solution is written twice")
-        if finding.answer == "open":
-            return Deduction("open", "whether two of the solutions are the same was not decided")
-    return Deduction("yes")
-
-
-def _ascending(values: Sequence[Formula]) -> Deduction:
-    for one, other in pairwise(values):
-        order = _order(one, other)
-        if order == 1:
-            return Deduction("no", "the solutions are not in ascending order")
-        if order is None:
-            return Deduction("open", "the order of the solutions was not decided")
-    return Deduction("yes")
-
-
-def _order(one: Formula, other: Formula) -> int | None:
-    if symbols_in(one, other):
-        return None
-    try:
-        values: list[NumericValue] = [evaluate_at(tree, {}) for tree in (one, other)]
-    except (Undefined, Pole, Unknown):
-        return None
-    return compare(*values)
-
-
-def _rank(rows: Sequence[Sequence[Exact]]) -> int:
-    """How many rows of numbers are independent, by elimination."""
-    held = [[Fraction(value) for value in row] for row in rows]
-    rank = 0
-    for column in range(len(held[0])):
-        pivot = next((row for row in range(rank, len(held)) if held[row][column]), None)
-        if pivot is None:
-            continue
-        held[rank], held[pivot] = held[pivot], held[rank]
-        for row in range(rank + 1, len(held)):
-            factor = held[row][column] / held[rank][column]
-            held[row] = [value - factor * above for value, above in zip(held[row], held[rank], strict=True)]
-        rank += 1
-    return rank

@@ -13,11 +13,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
+from stepguard.language.prose.idioms import SIGN
 from stepguard.language.prose.lexicon import CONDITIONS, POINTING_BACK, REMARKS, RIGHTING, is_verb
 from stepguard.language.prose.mentioned import Mentions, mentions_another
 from stepguard.language.prose.retraction import doubted_before, find_retractions, without_zeros
 from stepguard.language.prose.spelled_numbers import spelled_number
-from stepguard.language.prose.understanding import PART, REASON, SENTENCE_END, SIGN, WORD, Understanding
+from stepguard.language.prose.understanding import PART, REASON, SENTENCE_END, WORD, Understanding
 from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 MARKUP: Final = lazy_pattern(

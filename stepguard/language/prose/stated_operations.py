@@ -8,18 +8,16 @@ operation it is (``Average of both``, ``Negate it``, ``Add them up``), or how is
 
 from __future__ import annotations
 
-import operator
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from fractions import Fraction
-from math import prod
 from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
 from stepguard.language.currencies import CODES, WORDS
 from stepguard.language.expressions import Call, Chain, Expression, Name, Negate, Number, Power, names_in, walk
+from stepguard.language.prose.effects import MOST, Effect, constant
 from stepguard.language.prose.mentioned import in_digits
 from stepguard.language.prose.stated_figures import unheld_figures
 from stepguard.language.terms.operands import Aggregate
@@ -121,7 +119,6 @@ def _forms(verb: str, joined: str, front: str, noun: str) -> Iterator[re.Pattern
 
 
 _SAID: Final = [(sign, noun, tuple(_forms(verb, joined, front, noun))) for sign, verb, joined, front, noun in _OPERATED]
-_CARRIED_OUT: Final = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
 _ARITHMETIC: Final = frozenset((Name, Number, Negate, Chain, Power, Call))
 _HEAD: Final = lazy_pattern(
     r"(?:(?:work out|compute|calculate|determine|find|get|take|first|then|the) )*"
@@ -129,68 +126,7 @@ _HEAD: Final = lazy_pattern(
     r"|(?P<max>largest|highest|greatest|biggest|maximum|dearest))\b",
     re.IGNORECASE,
 )
-_MOST: Final = 20
 _LONGEST_FIGURE: Final = 1000
-
-
-@dataclass
-class _Effect:
-    """What a formula does."""
-
-    added: set[Fraction] = field(default_factory=set)
-    factors: set[Fraction] = field(default_factory=set)
-    powers: set[Fraction] = field(default_factory=set)
-    sums: list[list[tuple[Expression, bool]]] = field(default_factory=list)
-    products: list[list[tuple[Expression, bool]]] = field(default_factory=list)
-    """The operands of each, with whether they are added, or multiply."""
-
-    @classmethod
-    def of(cls, tree: Expression) -> _Effect:
-        effect = cls()
-        for node in walk(tree):
-            if type(node) is Chain:
-                if node.additive:
-                    effect._sum(node)
-                else:
-                    effect._product(node)
-            elif type(node) is Negate:
-                effect.factors.add(Fraction(-1))
-                effect.sums.append([(node.operand, False)])
-            elif type(node) is Power and (power := _constant(node.exponent)) is not None:
-                effect.powers.add(power)
-            elif type(node) is Call and node.function == "sqrt":
-                effect.powers.add(Fraction(1, 2))
-        return effect
-
-    def _sum(self, node: Chain) -> None:
-        signs = ("+", *node.operators)
-        terms = [(each, (sign == "+") is not _negative(each)) for each, sign in zip(node.operands, signs, strict=True)]
-        self.sums.append(terms)
-        numbers = [
-            abs(number) if more else -abs(number) for each, more in terms if (number := _constant(each)) is not None
-        ]
-        self.added |= {*numbers, sum(numbers, Fraction())}
-        self._repeated(node, self.factors)
-
-    def _product(self, node: Chain) -> None:
-        signs = ("*", *node.operators)
-        self.products.append([(each, sign == "*") for each, sign in zip(node.operands, signs, strict=True)])
-        numbers = [
-            number if sign == "*" else 1 / number
-            for each, sign in zip(node.operands[:_MOST], signs, strict=False)
-            if (number := _constant(each)) or (number is not None and sign == "*")
-        ]
-        self.factors |= {
-            prod(numbers[first:last], start=Fraction(1))
-            for first in range(len(numbers))
-            for last in range(first + 1, len(numbers) + 1)
-        }
-        self._repeated(node, self.powers)
-
-    @staticmethod
-    def _repeated(node: Chain, counts: set[Fraction]) -> None:
-        if set(node.operators) <= {"+"} or set(node.operators) <= {"*"}:
-            counts |= {Fraction(node.operands.count(each)) for each in node.operands[:_MOST] if type(each) is Name}
 
 
 def contradicts(
@@ -214,13 +150,13 @@ def contradicts(
             return rounded[0]
     if not (whole or modes) and (said := _UNBROKEN.search(words)) is not None:
         return said[0]
-    effect, words = _Effect.of(tree), in_digits(words)
+    effect, words = Effect.of(tree), in_digits(words)
     said = _PLACES.search(words)
-    to = {places, *(_constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
+    to = {places, *(constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
     if said is not None and int(said[1]) not in to:
         return said[0]
     names = {tuple(filter(None, name.lower().split("_"))): name for name in names_in(tree)}
-    spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names if len(names) <= _MOST else {})
+    spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names if len(names) <= MOST else {})
     changed = (*_changes(words, effect), *_multiples(words, effect, names.values()))
     operated = (*_operations(spoken, shown, effect, tree), *_kinds(spoken, effect, tree))
     found = (
@@ -232,7 +168,7 @@ def contradicts(
     return next((shorten(each) for each in found), None)
 
 
-def _changes(words: str, effect: _Effect) -> Iterator[str]:
+def _changes(words: str, effect: Effect) -> Iterator[str]:
     """Where words say by which figure something is changed, and the formula does not."""
     more = any(sum(added for _, added in terms) > 1 for terms in effect.sums)
     less = any(not added for terms in effect.sums for _, added in terms)
@@ -270,7 +206,7 @@ def _amount(said: re.Match[str]) -> Fraction | None:
     return figure / 100 if said["percent"] else figure
 
 
-def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[str]:
+def _multiples(words: str, effect: Effect, names: Iterable[str]) -> Iterator[str]:
     """Where words double, halve or square what the formula does not."""
     own = {part for name in names for part in (name.lower(), *name.lower().split("_"))}
     for said in _MULTIPLE.finditer(words):
@@ -282,7 +218,7 @@ def _multiples(words: str, effect: _Effect, names: Iterable[str]) -> Iterator[st
             yield said[0]
 
 
-def _operations(spoken: str, shown: Mapping[str, Name], effect: _Effect, tree: Expression) -> Iterator[str]:
+def _operations(spoken: str, shown: Mapping[str, Name], effect: Effect, tree: Expression) -> Iterator[str]:
     """Where words say an operation of two operands that the formula does not carry out, or the other way round."""
     functions = {node.function for node in walk(tree) if type(node) is Call}
     if not shown:
@@ -302,10 +238,10 @@ def _operations(spoken: str, shown: Mapping[str, Name], effect: _Effect, tree: E
                     yield said[0]
 
 
-def _kinds(spoken: str, effect: _Effect, tree: Expression) -> Iterator[str]:
+def _kinds(spoken: str, effect: Effect, tree: Expression) -> Iterator[str]:
     """Where words say of what kind a formula is as a whole, and it has no operation of that kind."""
     nodes = list(walk(tree))
-    if not {type(node) for node in nodes} <= _ARITHMETIC or len(nodes) > _MOST * _MOST:
+    if not {type(node) for node in nodes} <= _ARITHMETIC or len(nodes) > MOST * MOST:
         return
     signs = {sign for node in nodes if type(node) is Chain for sign in node.operators}
     done = signs | {node.function for node in nodes if type(node) is Call}
@@ -385,34 +321,6 @@ def _done(
 
 def _holds(tree: Expression, operand: Expression | None) -> bool:
     if isinstance(operand, Number):
-        number = _constant(tree)
+        number = constant(tree)
         return number is not None and abs(number) == operand.value
     return operand is not None and operand in walk(tree)
-
-
-def _negative(tree: Expression) -> bool:
-    """Whether an operand is written below zero."""
-    if type(tree) is Negate:
-        return not _negative(tree.operand)
-    if type(tree) is Chain and not tree.additive:
-        return sum(map(_negative, tree.operands)) % 2 == 1
-    number = _constant(tree)
-    return number is not None and number < 0
-
-
-def _constant(tree: Expression) -> Fraction | None:
-    """What an expression comes to without names; None where it has some, or is no simple sum or product."""
-    if type(tree) is Number:
-        return Fraction(tree.value)
-    if type(tree) is Negate:
-        inner = _constant(tree.operand)
-        return None if inner is None else -inner
-    if type(tree) is not Chain or len(tree.operands) > _MOST:
-        return None
-    total = _constant(tree.operands[0])
-    for sign, operand in zip(tree.operators, tree.operands[1:], strict=True):
-        number = _constant(operand)
-        if total is None or number is None or sign in ("//", "%") or (sign == "/" and not number):
-            return None
-        total = _CARRIED_OUT[sign](total, number)
-    return total

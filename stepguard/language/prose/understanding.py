@@ -14,6 +14,7 @@ from typing import Final
 
 from stepguard.core.patterns import lazy_pattern
 from stepguard.core.verdicts import shorten
+from stepguard.language.prose.idioms import IDIOMS, REFUSED, SIGN, TURNING, points_below
 from stepguard.language.prose.lexicon import (
     ASKING,
     BEING,
@@ -41,56 +42,7 @@ from stepguard.language.prose.retraction import doubted_before, find_retractions
 from stepguard.language.prose.speech import alters, disowns, is_courtesy, points, turns_round, without_idioms
 from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
-_REFUSED: Final = lazy_pattern(
-    r"\b(?:not|no|never|cannot|nor|neither|none|nobody|wrong|incorrect|false|untrue|if|unless|whether|maybe|perhaps"
-    r"|expected|else|or|other|old|previous|example|guess\w*|say|says|said|claim(?:s|ed)|wrote)\b|n['\u2019]t\b",
-    re.IGNORECASE,
-)
-"""What no word of a procedure makes understood."""
-_IDIOMS: Final = lazy_pattern(
-    r"(?<!\w)(?=[a-z])(?:\bthere(?: is|['\u2019]s) no doubt(?: that)?\b|\bno doubt(?: that)?,?|\bnot (?:bad|only"
-    r"|markdown|text|prose)\b|\bnot -?[0-9][0-9.,]*(?![0-9.,]*[0-9%])|\bit should be noted(?: that)?"
-    r"|\bas in the example\b|\bhere you (?:go|are)\b|\b(?:as )?you (?:asked|requested|specified|wanted|need|can see"
-    r"|see|gave me)(?: for| me)?\b|\b(?:you )?end(?:s|ed|ing)? up with\b|\bleav(?:es?|ing) (?:us|you|them|him"
-    r"|her) with\b|\byou (?:(?:will|can) )?(?:get|obtain|find|multiply|add|subtract|divide)\b|\byour (?:instructions"
-    r"|request|format|procedure|inputs|details)\b|\bbreak(?:ing)? (?:\w+ ){1,2}down\b|\bno (?:further |more |other "
-    r"|unit )?(?:step|rounding|conversion|adjustment|remainder)s?\b(?: (?:was |were |is |are )?(?:needed|necessary"
-    r"|required|applied|left))?|\bif you(?:['\u2019]d| would) like(?: (?:more|further))?\b|\bin accordance with\b"
-    r"|\bformat json\b|\bin the prompt\b|\bwith (?:the )?keys\b|\becco il?\b|\bpre-(?=[a-z])|\b(?:json|requested"
-    r"|required) format\b|\bformatted as\b|\b(?:here(?:['\u2019]s| is)|this is) the (?:corrected|correct|revised"
-    r"|fixed) (?:json|object|output|response|reply)\b(?! below)|\blet(?:['\u2019]s| us| me)?\b|\bso far\b"
-    r"|\bas expected\b|\b(?:as in|in|with|filled in|following|per) (?:the|this|your)? ?(?:requested |required |given "
-    r"|same )?(?:format|template|schema)\b|\b(?:sorry|apologies) for the (?:confusion|delay|inconvenience|wait)\b"
-    r"|\bstep by step\b|\bi (?:think|believe)(?: that)?\b|\bplease wait(?: while i \w+)?\b"
-    r"|\baccording to the (?:formulas?|rules?|procedures?|instructions?|steps?|order|definitions?)\b"
-    r"|\b(?:there is )?nothing (?:is )?wrong\b(?: with (?:it|that|them))?)|(?=[\u4e00-\u9fff])(?:\u4ee5\u4e0b"
-    r"|\u5982\u4e0b|\u7ed3\u679c|\u7d50\u679c|\u7b54\u6848|\u8ba1\u7b97|\u8a08\u7b97|\u6240\u4ee5|\u56e0\u6b64"
-    r"|\u6700[\u7ec8\u7d42\u540e\u5f8c]|\u9996\u5148|\u597d\u7684|\u6839\u636e|\u7ed9\u5b9a|\u8f93[\u5165\u51fa]"
-    r"|\u516c\u5f0f|\u6b65[\u9aa4\u9a5f]?|"
-    r"[\u662f\u4e3a\u70ba\u7684\u5f97\u5230\u503c\u7b2c\u4e00\u4e8c\u4e09\u56db\u4e94])",
-    re.IGNORECASE,
-)
-"""Phrases that are understood though not all of their words are."""
-_TURNING: Final = lazy_pattern(
-    r"(?<!\w)(?=[a-z])(?:\b(?:k|m|tsd|mio|mn|bn)\.? ?(?:eur|usd|gbp|chf|euros?|dollars?)\b|(?<![0-9 ] )\bpercentages\b"
-    r"|\bto (?:be )?(?:check|confirm|verif)(?:y|ed|ied)?\b(?!:)|\bn/a\b|\b(?:still )?to do\b|\bat first\b|\bfor now\b"
-    r"|\bmake sure\b|\bused to be\b|\brul(?:es?|ed|ing) out\b|\bin place of\b|\bwhat is\W*\Z|\bwas once\b|\b(?:up to"
-    r"|around)\W*\Z|\b(?:problem|task|question) (?:gives|has|shows|lists)\b|\bgiven (?:answers?|results?|solutions?"
-    r"|value)\b|\badd(?:s|ed|ing)? [\w ]{1,30} to\W*\Z|\bcheck(?:s|ing)? (?:this|it|that|the|again|me|my)\b"
-    r"|\blast (?:year|quarter|month|week|night|time)\b|\boff by\b|\bgrain of salt\b|\bmade[ -](?:\w+ )?up\b|\b(?:take"
-    r"|took|taken)(?: \w+)? back\b|\bwhy not\b)",
-    re.IGNORECASE,
-)
-"""Phrases that are none of the writer's own though all of their words are understood."""
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
-SIGN: Final = lazy_pattern(
-    r"!=|[-+*]=(?!=)|//|/\*|;-?\)|:-?\((?!\S)|(?<!-)--(?!-)|~(?![0-9])|[^\w\s~.,:'\u2019\"`*()\[\]{}"
-    r"|>=+\-\u2212\u2013\u2014/^<\u2264\u2265%$\u20ac\u00a3\u00a5#&@\u00d7\u00f7\u00b7\u00b2\u00b3\u2248\u2190-\u21ff"
-    r"\u2022\u25aa\u25b6\u25b8\u25cf\u25e6\u2705\u2611\u2713\u2714\u27a1\u27a4\u27f6\u2728\u3001\u3002\uff0c\uff08"
-    r"\uff09\U0001f389\U0001f3af\U0001f449\U0001f44d\U0001f4a1\U0001f4ca\U0001f4cb\U0001f4cc\U0001f4dd\U0001f522"
-    r"\U0001f538\U0001f539\U0001f600-\U0001f604\U0001f60a\U0001f680\U0001f9ee\u2160-\u216b\ufe0f\u20e3!;]"
-)
-"""A sign that is not understood."""
 SENTENCE_END: Final = lazy_pattern(
     r"(?:(?<=[^\W_]{3})|(?<=[0-9)\]*`\"}]))(?<!approx)(?<!\bMrs)(?<!\bvs)(?<!\best)(?:[.!?]|;)[*_`\"]{0,3}(?=\s)"
     r"|(?<=\w)[!?](?=\s)|\n"
@@ -99,12 +51,6 @@ LABEL: Final = lazy_pattern(r"(?<![0-9]):(?![:=/])|:(?![0-9:=/])|\uff1a")
 _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hence)\b", re.IGNORECASE)
 PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[\]]")
 _SUBJUNCTIVE: Final = lazy_pattern(r"\W*(?:had|were|should|wäre|hätte)\b", re.IGNORECASE)
-_POINTING: Final = lazy_pattern(
-    r"\b(?:next|following) (?:line|value|number|claim|result|answer)s?\b|\bwhat follows\b|\b(?:line|step|value|number"
-    r"|claim|result|answer)s? below\b|\bbelow(?=\W*\Z|[*_`\"')]*[.,;:!])|\b(?:following|next) (?:json|object|call"
-    r"|output|reply|response|block)\b",
-    re.IGNORECASE,
-)
 REASON: Final = lazy_pattern(r"\W*(?:since|because)\b", re.IGNORECASE)
 _OPERATION: Final = lazy_pattern(
     r"\W*(?:(?:first(?:ly)?|second(?:ly)?|third(?:ly)?|next|then|now|and|finally|lastly|to|we|i|let us|let's|so|also"
@@ -160,7 +106,7 @@ class Understanding:
     @classmethod
     def of(cls, texts: Iterable[str], documents: Iterable[str] = (), *, proved: bool = False) -> Understanding:
         """The one of a procedure, from its names and descriptions, and from the texts that its steps read."""
-        words = {word for text in texts for word in _words(_REFUSED.sub(" ", text))}
+        words = {word for text in texts for word in _words(REFUSED.sub(" ", text))}
         own = frozenset(word for word in words - CONTROL - DOUBTFUL if not word.endswith("ed"))
         return cls(own, frozenset(word for text in documents for word in _words(text)), proved)
 
@@ -173,8 +119,8 @@ class Understanding:
             behind: whether it stands behind a claim, where words of time and of extent say something of it.
         """
         knows = changes_nothing if behind else is_understood
-        plain = _IDIOMS.sub(" ", text)
-        if (turned := _TURNING.search(plain)) is not None:
+        plain = IDIOMS.sub(" ", text)
+        if (turned := TURNING.search(plain)) is not None:
             return turned[0]
         if (sign := SIGN.search(plain)) is not None:
             return sign[0]
@@ -208,9 +154,9 @@ class Understanding:
 
     def disowns(self, before: str, behind: str) -> str:
         """What a line that works out a value of the answer says against it before or behind that; empty if nothing."""
-        before, behind = (_IDIOMS.sub(" ", without_idioms(part)) for part in (before, behind))
+        before, behind = (IDIOMS.sub(" ", without_idioms(part)) for part in (before, behind))
         line = f"{before} = {behind}"
-        sign = "?" if "?" in line else _TURNING.search(line) or SIGN.search(line)
+        sign = "?" if "?" in line else TURNING.search(line) or SIGN.search(line)
         return sign[0] if sign else disowns(before, behind, self.own)
 
     def leads_in(self, line: str) -> bool:
@@ -241,11 +187,9 @@ class Understanding:
         """A sentence without idioms; None where a word or sign of it may alter a claim."""
         plain = _SHOULD_BE.sub(
             lambda found: " " if is_own(found["done"], self.own) else found[0],
-            _IDIOMS.sub(
-                " ", without_idioms(REASON.sub(" ", sentence, count=1) if REASON.match(sentence) else sentence)
-            ),
+            IDIOMS.sub(" ", without_idioms(REASON.sub(" ", sentence, count=1) if REASON.match(sentence) else sentence)),
         )
-        if alters(plain, self.own) or SIGN.search(plain) or _TURNING.search(plain) or "?" in plain:
+        if alters(plain, self.own) or SIGN.search(plain) or TURNING.search(plain) or "?" in plain:
             return None
         return plain
 
@@ -291,8 +235,8 @@ class Understanding:
         for part in parts[:-1]:
             if not REASON.match(part) and self.unread(part):
                 return part.strip()
-        words = _words(_IDIOMS.sub(" ", parts[-1]))
-        if _ACTOR.fullmatch(parts[-1].rstrip("$*_")) and not _REFUSED.search(parts[-1]):
+        words = _words(IDIOMS.sub(" ", parts[-1]))
+        if _ACTOR.fullmatch(parts[-1].rstrip("$*_")) and not REFUSED.search(parts[-1]):
             return ""
         if self._is_quantity(parts[-1]) and (words[-1:] == ["is"] or _OWNED.search(parts[-1])):
             return ""
@@ -353,7 +297,7 @@ class Understanding:
     @staticmethod
     def denies(words: str) -> bool:
         """Whether some words deny or doubt what stands beside them, whatever the procedure is about."""
-        return _REFUSED.search(words) is not None
+        return REFUSED.search(words) is not None
 
     @staticmethod
     def _turns(words: list[str], parts: list[str]) -> bool:
@@ -363,7 +307,7 @@ class Understanding:
 
     def _is_quantity(self, label: str) -> bool:
         """Whether a label says of what it is the quantity: ``Number of books``, ``The farmer's total``."""
-        if len(label) > _LONGEST_LABEL or _REFUSED.search(label):
+        if len(label) > _LONGEST_LABEL or REFUSED.search(label):
             return False
         if (found := _OWNED.search(label)) is not None:
             named = found["owned"]
@@ -373,11 +317,6 @@ class Understanding:
             return False
         words = _words(named)
         return words[-1:] != [] and words[-1] in MEASURES and not self.unread(named)
-
-
-def points_below(line: str) -> bool:
-    """Whether a line speaks of what stands below it."""
-    return _POINTING.search(line) is not None
 
 
 def _tells_what_is_done(words: list[str], known: Callable[[str], bool]) -> bool:

@@ -28,16 +28,14 @@ from __future__ import annotations
 import csv
 import json
 import re
-from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
 from fractions import Fraction
 from io import StringIO
-from itertools import takewhile
 from typing import Any, Final
 
 from stepguard.errors import EvaluationError, InexactError, ProcedureError, UndefinedError, ValueRefused
 from stepguard.language.quantities import Amount
+from stepguard.language.terms.lookup_tree import Bound, Branch, KeyRange, RangeCheck, TableKey, begins_before_end
 from stepguard.language.terms.measure_arithmetic import named_kind
 from stepguard.language.value_types import NUMERIC, TypeLike, ValueType
 from stepguard.language.values import Value, show_value, to_exact
@@ -46,8 +44,6 @@ OTHERWISE: Final = "otherwise"
 """The key of a row for every key that has none of its own."""
 
 _MAX_ROWS: Final = 100_000
-_COMPARISONS: Final = 100_000  # no mutate: a limit
-"""How many comparisons of ranges a small table may take; a larger one gets more, but not the square of its rows."""
 _MAX_KEYS: Final = 8  # rows are compared key by key, and nobody reads a wider table
 _ORDERED: Final = NUMERIC | {"date", "time", "duration", "quantity"}
 _ABOVE: Final = r"(?:over|above|more than)"
@@ -65,92 +61,6 @@ _SEVERAL: Final = re.compile(r"\b(?:or|oder|ou)\b|^(?:not|any|every|all|everythi
 _DIGIT: Final = re.compile("[0-9]")
 # `1,200` in a row that is split at commas gives two cells; the error then names the comma.
 _SPLIT_NUMBER: Final = re.compile(r"[0-9](?:,[0-9]{3})+(?![0-9])")
-
-
-@dataclass(frozen=True, slots=True)
-class _Bound:
-    """One end of a range; with None for `value` it is open."""
-
-    value: Any
-    inside: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class _Range:
-    low: _Bound
-    high: _Bound
-    text: str = field(default="", compare=False)
-
-    def meets(self, other: _Range) -> bool:
-        return _begins_before_end(self.low, other.high) and _begins_before_end(other.low, self.high)
-
-
-def _begins_before_end(low: _Bound, high: _Bound) -> bool:
-    if low.value is None or high.value is None:
-        return True
-    return bool(low.value < high.value) or (low.value == high.value and low.inside and high.inside)
-
-
-_Key = tuple[Any] | _Range | None
-"""An exact key, a range, or None for every other one."""
-
-
-class _Branch:
-    """A node of the look-up tree: what the keys from one position on select."""
-
-    __slots__ = ("exact", "ordered", "otherwise", "ranges", "value")
-
-    def __init__(self) -> None:
-        self.exact: dict[Any, _Branch] = {}
-        self.ranges: dict[_Range, _Branch] = {}
-        self.otherwise: _Branch | None = None
-        self.value: Value | None = None
-        self.ordered: list[_Range] | None = None  # ranges that do not meet each other, by where they begin
-
-    @property
-    def below(self) -> Iterator[_Branch]:
-        """The branches of all keys."""
-        yield from self.exact.values()
-        yield from self.ranges.values()
-        if self.otherwise is not None:
-            yield self.otherwise
-
-    def under(self, key: _Key) -> _Branch:
-        """The branch of a key, created where it is missing."""
-        if key is None:
-            self.otherwise = self.otherwise or _Branch()
-            return self.otherwise
-        if isinstance(key, _Range):
-            return self.ranges.setdefault(key, _Branch())
-        return self.exact.setdefault(key[0], _Branch())
-
-    def around(self, key: Any) -> Iterator[_Branch]:
-        """The branches of the ranges that a key is in."""
-        point = _Bound(key)
-        return self.meeting(_Range(point, point))
-
-    def meeting(self, key: _Range) -> Iterator[_Branch]:
-        """The branches of the ranges that another one meets."""
-        near: Iterable[_Range] = filter(key.meets, self.ranges)
-        if (ordered := self.ordered) is not None:
-            # They end in the order in which they begin: those that meet the key stand side by side.
-            first = bisect_left(ordered, True, key=lambda each: _begins_before_end(key.low, each.high))
-            near = takewhile(key.meets, map(ordered.__getitem__, range(first, len(ordered))))
-        return map(self.ranges.__getitem__, near)
-
-    def look_up(self, keys: Sequence[Any], *, own: bool = False) -> Value | None:
-        """The value of some keys, None where no row has them; `own`: no row with ``otherwise`` counts."""
-        if not keys:
-            return self.value
-        # Last, so that a row with the key itself goes before one with `otherwise`.
-        others = [self.otherwise] if self.otherwise is not None and not own else []
-        itself = [self.exact[keys[0]]] if keys[0] in self.exact else []
-        for branch in (*itself, *self.around(keys[0]), *others):
-            # The first key may fit where a later one does not: then the next branch is tried.
-            found = branch.look_up(keys[1:], own=own)
-            if found is not None:
-                return found
-        return None
 
 
 class Table:
@@ -189,7 +99,7 @@ class Table:
         for key, kind in self.keys:
             if kind.structured or kind.kind == "period":
                 raise ProcedureError(f"table {name!r}: its key {key!r} is {kind}, by which nothing is looked up")
-        self._root = _Branch()
+        self._root = Branch()
         shown: list[tuple[str, ...]] = []
         for number, row in enumerate(_listed(rows), 1):
             if number > _MAX_ROWS:  # no mutate: a limit
@@ -198,7 +108,7 @@ class Table:
         if not shown:
             raise ProcedureError(f"table {name!r} has no rows")
         self.rows = tuple(shown)
-        _RangeCheck(name, len(shown)).check(self._root)
+        RangeCheck(name, len(shown)).check(self._root)
 
     @classmethod
     def from_csv(
@@ -319,7 +229,7 @@ def _listed(rows: Iterable[Sequence[object]] | Mapping[Any, object]) -> Iterable
     return [(*(key if isinstance(key, tuple) else (key,)), value) for key, value in rows.items()]
 
 
-def _read_key(kind: ValueType, given: object) -> tuple[_Key, str]:
+def _read_key(kind: ValueType, given: object) -> tuple[TableKey, str]:
     """Read one key of a row, with its text as it is shown."""
     if isinstance(given, str):
         text = " ".join(given.split())
@@ -357,12 +267,12 @@ def _is_several(text: str) -> bool:
     return _SEVERAL.search(text) is not None or (_RANGE.fullmatch(text) is not None and _DIGIT.search(text) is not None)
 
 
-def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
+def _read_range(kind: ValueType, match: re.Match[str], text: str) -> KeyRange:
     low = match["low"] or match["more"] or match["least"]
     high = match["high"] or match["less"] or match["most"]
-    lower = upper = _Bound(None)
+    lower = upper = Bound(None)
     if high is not None:
-        upper = _Bound(_bound(kind, high), inside=not (match["below"] or match["less"]))
+        upper = Bound(_bound(kind, high), inside=not (match["below"] or match["less"]))
     if low is not None:
         try:
             number = _bound(kind, low)
@@ -370,9 +280,9 @@ def _read_range(kind: ValueType, match: re.Match[str], text: str) -> _Range:
             if high is None or kind.unit is None:
                 raise
             number = _bound(kind, f"{low} {high.lstrip('-+0123456789.,/ ')}")  # `0 to 5 kg`: the unit stands once
-        lower = _Bound(number, inside=not (match["above"] or match["more"]))
-    found = _Range(lower, upper, text)
-    if not _begins_before_end(lower, upper):
+        lower = Bound(number, inside=not (match["above"] or match["more"]))
+    found = KeyRange(lower, upper, text)
+    if not begins_before_end(lower, upper):
         raise ValueRefused("a range that ends before it begins", text=text)
     return found
 
@@ -387,62 +297,3 @@ def _bound(kind: ValueType, text: str) -> Any:
 def _comparable_key(value: Value) -> Any:
     """A value as keys compare: a number exactly, a quantity by its number in the unit of the key."""
     return value.value if isinstance(value, Amount) else to_exact(value)
-
-
-def _start(key: _Range) -> tuple[Any, ...]:
-    """Where a range begins, for ordering: one that begins nowhere first, and `from 5` before `over 5`."""
-    return () if key.low.value is None else (key.low.value, not key.low.inside)
-
-
-class _RangeCheck:
-    """Refuses rows that fit the same keys: ranges that meet, and exact keys inside a range."""
-
-    def __init__(self, name: str, rows: int) -> None:
-        self.name = name
-        self.left = _COMPARISONS + 20 * rows  # no mutate: a limit
-
-    def check(self, branch: _Branch) -> None:
-        """Check a branch; ranges that do not meet are put in order, so that a look-up need not go through them."""
-        for behind in branch.below:
-            self.check(behind)
-        ordered = sorted(branch.ranges, key=_start)
-        disjoint = True
-        for place, one in enumerate(ordered):
-            for other in map(ordered.__getitem__, range(place + 1, len(ordered))):
-                # Sorted by where they begin: no later one can meet it either.
-                if not one.meets(other):
-                    break
-                disjoint = False
-                if self.common(branch.ranges[one], branch.ranges[other]):
-                    raise ProcedureError(f"table {self.name!r}: {one.text!r} and {other.text!r} have keys in common")
-        branch.ordered = ordered if disjoint else None  # no mutate: without an order it is only slower
-        for exact, below in branch.exact.items():
-            self.left -= 0 if disjoint else len(branch.ranges) // 8  # no mutate: an estimate
-            for within in branch.around(exact):
-                if self.common(below, within):
-                    shown = show_value(exact)
-                    raise ProcedureError(f"table {self.name!r}: the key {shown} has a row and is in a range, too")
-
-    def common(self, one: _Branch, other: _Branch) -> bool:
-        """Whether some keys fit a row of both branches."""
-        self.left -= 1
-        if self.left < 0:
-            raise ProcedureError(
-                f"table {self.name!r}: too many of its ranges overlap to compare them all: let ranges of one key be "
-                "the same or apart, or make a table of each"
-            )
-        # The branch of a whole row has its value.
-        return one.value is not None or any(self.common(mine, theirs) for mine, theirs in self.shared(one, other))
-
-    def shared(self, one: _Branch, other: _Branch) -> Iterator[tuple[_Branch, _Branch]]:
-        """What is below both where the first key is the same."""
-        yield from ((one.exact[key], other.exact[key]) for key in one.exact if key in other.exact)
-        for mine, theirs in ((one, other), (other, one)):
-            for exact, below in mine.exact.items() if theirs.ranges else ():  # no mutate: only faster
-                yield from ((below, each) for each in theirs.around(exact))
-            if mine.otherwise is not None:
-                yield from ((mine.otherwise, each) for each in theirs.below)
-        few, many = sorted((one, other), key=lambda each: len(each.ranges))
-        pairs = 0 if many.ordered else len(few.ranges) * len(many.ranges)  # no mutate: an estimate
-        self.left -= pairs  # no mutate: an estimate
-        yield from ((few.ranges[key], each) for key in few.ranges for each in many.meeting(key))

@@ -12,23 +12,9 @@ from typing import Final, cast
 
 from stepguard.errors import ProcedureError, TooLargeError
 from stepguard.language.evaluation import shortened
-from stepguard.language.expressions import (
-    Call,
-    Chain,
-    Compare,
-    Expression,
-    Logic,
-    Name,
-    Negate,
-    Not,
-    Number,
-    Power,
-    walk,
-)
-from stepguard.language.quantities import Unit, write_unit
+from stepguard.language.expressions import Call, Chain, Compare, Expression, Logic, Name, Negate, Not, Number, Power
 from stepguard.language.records import RecordType
 from stepguard.language.terms.lookup_tables import Table
-from stepguard.language.terms.measure_arithmetic import has_offset, multiplied_units, unit_power
 from stepguard.language.terms.money_products import check_products
 from stepguard.language.terms.operands import (
     Aggregate,
@@ -43,25 +29,27 @@ from stepguard.language.terms.operands import (
     scaled_operand,
 )
 from stepguard.language.terms.percentages import check_beside, check_hundredths, check_value, is_percentage
+from stepguard.language.terms.type_arithmetic import (
+    check_offset,
+    takes_off_currency,
+    two_currencies,
+    type_of_negative,
+    type_of_operation,
+    type_of_power,
+)
 from stepguard.language.terms.type_relations import (
     BOOLEAN,
-    DATE,
-    DURATION,
-    PERIOD,
     TEXTS,
-    TIME,
-    convertible,
     fits,
     joined,
     joined_numbers,
     literal_type,
     quantity_in,
 )
-from stepguard.language.terms.type_remedies import VERBS, remedy, suggestion
+from stepguard.language.terms.type_remedies import remedy, suggestion
 from stepguard.language.value_types import NUMBER, ValueType
 
 _INTEGER: Final = ValueType(kind="integer")
-_SECOND: Final[Unit] = (("second", 1),)
 _ORDERED: Final = frozenset({"date", "time", "duration", "quantity"})
 _NO_TABLES: Final[Mapping[str, Table]] = {}
 
@@ -98,13 +86,6 @@ def check_divisors(tree: Expression) -> None:
                 raise ProcedureError(f"{shortened(tree)!r} divides by 0, which has no value")
 
 
-def _takes_off_currency(operator: str, operand: Expression, kind: ValueType) -> bool:
-    """Whether an operation divides by an amount of money that stands in the text, alone or computed."""
-    if operator != "/" or kind.currency is None:
-        return False
-    return all(isinstance(node, LiteralTerm) for node in walk(operand) if isinstance(node, Name))
-
-
 class _TermTypes:
     def __init__(self, types: Mapping[str, ValueType], tables: Mapping[str, Table], *, into: ValueType | None) -> None:
         self.types = types
@@ -129,7 +110,7 @@ class _TermTypes:
             case Name(name):
                 return self.variable(name)
             case Negate(operand):
-                return self.negated(operand)
+                return type_of_negative(self.of(operand), operand)
             case Chain(operands, operators):
                 if self.scaled and (part := scaled_operand(tree, self.named, self.currency)) is not None:
                     return self.of(part)
@@ -137,14 +118,14 @@ class _TermTypes:
                 total, text = self.of(operands[0]), operands[0]
                 for at, (operator, operand) in enumerate(zip(operators, operands[1:], strict=True), 1):
                     kind = self.of(operand)
-                    if self.scaled and at > 1 and _takes_off_currency(operator, operand, kind):
+                    if self.scaled and at > 1 and takes_off_currency(operator, operand, kind):
                         # In `amount * 3 / 1 USD` the product so far is still in dollars, as the check below needs it.
                         part = scaled_operand(Chain(operands[:at], operators[: at - 1]), self.named, self.currency)
                         total = total if part is None else self.of(part)
-                    total, text = self.combined(operator, total, kind, text, operand, tree), operand
+                    total, text = type_of_operation(operator, total, kind, text, operand, tree), operand
                 return total
             case Power(base, exponent):
-                return self.power(base, exponent)
+                return type_of_power(self.of(base), self.of(exponent), base, exponent)
             case Compare(operator, left, right):
                 self.check_comparable(operator, left, right)
                 return BOOLEAN
@@ -180,125 +161,6 @@ class _TermTypes:
                 remedy += f", or go through it, `count of x for x in {shortened(tree)} where x`"
             raise ProcedureError(f"a truth value is needed, and {shortened(tree)!r} is {kind}: {remedy}")
 
-    def negated(self, operand: Expression) -> ValueType:
-        kind = self.of(operand)
-        if kind.numeric:
-            return kind if kind.currency is not None else NUMBER
-        if kind.kind in ("duration", "period", "quantity"):
-            self.check_offset(kind, operand)
-            return kind if kind.unit is None else quantity_in(kind.unit)
-        raise ProcedureError(f"{shortened(operand)!r} is {kind}, which has no negative")
-
-    def combined(
-        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression, tree: Expression
-    ) -> ValueType:
-        if left.numeric and right.numeric:
-            both = joined_numbers(left, right)
-            if operator in ("+", "-"):
-                check_beside(one, left, other, right, added=True)
-            # Divided or multiplied they may be a rate of exchange, but `/ 1 USD` only takes the currency off dollars.
-            if operator in ("*", "/") and not (both is None and _takes_off_currency(operator, other, right)):
-                return NUMBER
-            if both is None:
-                raise ProcedureError(self.mixed(left, right, one, other))
-            if operator == "%" and left.currency is not None:  # the rest of an amount is an amount
-                return left
-            return both if operator in ("+", "-") else NUMBER
-        if operator in "+-":
-            found = self.sum(operator, left, right, one, other)
-        else:
-            found = self.product(operator, left, right, one, other)
-        if found is None:
-            raise ProcedureError(
-                f"{shortened(tree)!r} {VERBS[operator]} {shortened(one)!r}, which is {left}, and "
-                f"{shortened(other)!r}, which is {right}{remedy(left, right)}"
-            )
-        return found
-
-    def sum(
-        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
-    ) -> ValueType | None:
-        kinds = left.kind, right.kind
-        if left.unit is not None and right.unit is not None:
-            self.check_offset(left, one)
-            self.check_offset(right, other)
-            if not convertible(right.unit, left.unit):
-                return None
-            return quantity_in(left.unit)
-        if operator == "-" and kinds in (("date", "date"), ("time", "time")):
-            return DURATION
-        if kinds in (("date", "duration"), ("date", "period")):
-            return DATE
-        if kinds == ("time", "duration"):
-            return TIME
-        if operator == "+" and kinds in (("duration", "date"), ("period", "date")):
-            return DATE
-        if operator == "+" and kinds == ("duration", "time"):
-            return TIME
-        if kinds == ("duration", "duration"):
-            return DURATION
-        return PERIOD if set(kinds) <= {"duration", "period"} else None
-
-    def product(
-        self, operator: str, left: ValueType, right: ValueType, one: Expression, other: Expression
-    ) -> ValueType | None:
-        kinds = left.kind, right.kind
-        if left.currency is not None or right.currency is not None:
-            return None  # there is no type for an amount per day or per kilogram
-        if kinds == ("duration", "duration"):
-            return {"/": NUMBER, "//": NUMBER, "%": DURATION}.get(operator)
-        if "period" in kinds:
-            return PERIOD if operator == "*" and (left.numeric or right.numeric) else None
-        if "quantity" not in kinds:
-            scaled = (operator in "*/" and kinds[0] == "duration" and right.numeric) or (
-                operator == "*" and left.numeric and kinds[1] == "duration"
-            )
-            return DURATION if scaled else None
-        # In a product with a quantity a duration counts as seconds, and a number as having no unit.
-        units = [
-            each.unit if each.unit is not None else _SECOND if each.kind == "duration" else () if each.numeric else None
-            for each in (left, right)
-        ]
-        mine, theirs = units
-        if mine is None or theirs is None:
-            return None
-        self.check_offset(left, one)
-        self.check_offset(right, other)
-        if operator == "*":
-            return quantity_in(multiplied_units(mine, theirs))
-        if convertible(theirs, mine):
-            if operator != "/" and not (mine and theirs):
-                return None
-            return quantity_in(mine) if operator == "%" else NUMBER
-        return quantity_in(multiplied_units(mine, unit_power(theirs, -1))) if operator == "/" else None
-
-    def check_offset(self, kind: ValueType, tree: Expression) -> None:
-        if kind.unit is not None and has_offset(kind.unit):
-            raise ProcedureError(
-                f"{shortened(tree)!r} is a temperature in {write_unit(kind.unit)}, which is compared and not computed "
-                "with, since its zero is not nothing: use quantity(K)"
-            )
-
-    def mixed(self, left: ValueType, right: ValueType, one: Expression, other: Expression) -> str:
-        return (
-            f"two currencies: {shortened(one)!r} is in {left.currency}, {shortened(other)!r} in {right.currency}. "
-            "Convert one by a product in a step of its own, such as `converted: money(EUR) = amount * rate`"
-        )
-
-    def power(self, base: Expression, exponent: Expression) -> ValueType:
-        kind, raised = self.of(base), self.of(exponent)
-        if not raised.numeric:
-            raise ProcedureError(f"an exponent is a number, and {shortened(exponent)!r} is {raised}")
-        if kind.numeric:
-            return NUMBER
-        if kind.unit is None:
-            raise ProcedureError(f"{shortened(base)!r} is {kind}, which has no powers")
-        self.check_offset(kind, base)
-        # A literal only: the unit of the result has to be known before there are values.
-        if type(exponent) is not Number or type(exponent.value) is not int:
-            raise ProcedureError(f"the power of {shortened(base)!r}, which is {kind}, is a whole number such as 2")
-        return quantity_in(unit_power(kind.unit, exponent.value))
-
     def check_comparable(self, operator: str, left: Expression, right: Expression) -> None:
         mine, theirs = self.of(left), self.of(right)
         shown = f"{shortened(left)!r}, which is {mine}, and {shortened(right)!r}, which is {theirs}"
@@ -306,7 +168,7 @@ class _TermTypes:
             self.check_option(option, tree)
         check_beside(left, mine, right, theirs)
         if mine.numeric and theirs.numeric and joined_numbers(mine, theirs) is None:
-            raise ProcedureError(self.mixed(mine, theirs, left, right))
+            raise ProcedureError(two_currencies(mine, theirs, left, right))
         # A duration may become a period where one is set, but which of the two is longer depends on the date.
         alike = joined(mine, theirs) is not None and {mine.kind, theirs.kind} != {"duration", "period"}
         if not alike or (mine.options and theirs.options and set(mine.options).isdisjoint(theirs.options)):
@@ -329,9 +191,9 @@ class _TermTypes:
         if all(kind.numeric for kind in kinds):
             return first if first.currency is not None and function != "sqrt" else NUMBER
         if first.unit is not None and function in ("abs", "round", "floor", "ceil", "trunc"):
-            self.check_offset(first, tree.arguments[0])
+            check_offset(first, tree.arguments[0])
             return quantity_in(first.unit)
-        if function == "abs" and first.kind in ("duration",):
+        if function == "abs" and first.kind == "duration":
             return first
         wrong = next(each for each, kind in zip(tree.arguments, kinds, strict=True) if not kind.numeric)
         raise ProcedureError(f"{function} takes numbers, and {shortened(wrong)!r} is {self.of(wrong)}")
@@ -382,7 +244,7 @@ class _TermTypes:
             both = joined(common, kind)
             if both is None:
                 if common.numeric and kind.numeric:
-                    raise ProcedureError(self.mixed(common, kind, first, tree))
+                    raise ProcedureError(two_currencies(common, kind, first, tree))
                 raise ProcedureError(
                     f"{shortened(first)!r} is {common} and {shortened(tree)!r} is {kind}: both are to be of one type"
                 )
@@ -505,5 +367,5 @@ class _TermTypes:
             return value if value.currency is not None or value.kind == "integer" else NUMBER
         if value.kind not in ("duration", "quantity"):
             raise ProcedureError(f"`sum of {shortened(text)}`: {value} is nothing to add up")
-        self.check_offset(value, text)
+        check_offset(value, text)
         return value if value.unit is None else quantity_in(value.unit)

@@ -13,7 +13,8 @@ from lark import Lark
 from lark.exceptions import UnexpectedInput
 
 from stepguard.errors import ExpressionError, ProcedureError
-from stepguard.language.expression_parsing import MAX_LENGTH, check_grouping, check_percent_signs, find_date
+from stepguard.language.expression_parsing import MAX_LENGTH
+from stepguard.language.expression_tokens import check_grouping, check_percent_signs, find_date
 from stepguard.language.expressions import Expression
 from stepguard.language.unseen import UNSEEN
 from stepguard.procedure.notation.layout import Layout
