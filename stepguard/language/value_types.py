@@ -48,15 +48,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from math import prod
-from typing import Final, Literal, SupportsInt, cast, get_args, get_origin
+from typing import Final, Literal, cast, get_args, get_origin
 
-from stepguard.errors import ConfigError, InexactError, ValueRefused
-from stepguard.language.currencies import CODES, compatible, minor_places
+from stepguard.errors import ConfigError, ValueRefused
+from stepguard.language.currencies import CODES, minor_places
 from stepguard.language.dates import DateOrder
-from stepguard.language.digits import MAX_DIGITS, Exact, exact, format_exact
 from stepguard.language.measures import (
     MEASURES,
     accept_measure,
@@ -65,9 +62,16 @@ from stepguard.language.measures import (
     read_measure,
     write_measure,
 )
-from stepguard.language.numerals import Numeral, read_numeral
 from stepguard.language.quantities import Unit, write_unit
 from stepguard.language.records import RecordType
+from stepguard.language.scalars import (
+    accept_scalar,
+    convert_scalar,
+    holds_scalar,
+    python_scalar,
+    read_scalar,
+    write_scalar,
+)
 from stepguard.language.structures import (
     accept_structure,
     convert_structure,
@@ -76,17 +80,8 @@ from stepguard.language.structures import (
     write_structure,
 )
 from stepguard.language.tolerances import Tolerance
-from stepguard.language.type_notation import EXAMPLES, LIST_OF, check_options, fold_option, type_parts, write_option
-from stepguard.language.values import (
-    ROUNDINGS,
-    Rounding,
-    Value,
-    encodable,
-    round_exact,
-    show_value,
-    to_decimal,
-    to_exact,
-)
+from stepguard.language.type_notation import EXAMPLES, LIST_OF, check_options, type_parts, write_option
+from stepguard.language.values import ROUNDINGS, Rounding, Value, to_exact
 
 Kind = Literal[
     "number", "integer", "decimal", "percent", "money", "one_of", "boolean", "text", "date", "time", "duration",
@@ -97,13 +92,10 @@ _KINDS: Final[tuple[str, ...]] = get_args(Kind)
 _SCALAR_KINDS: Final = tuple(kind for kind in _KINDS if kind not in ("list", "record"))
 NUMERIC: Final = frozenset({"number", "integer", "decimal", "percent", "money"})
 """The kinds whose values are numbers."""
-_SCALAR: Final = frozenset({*NUMERIC, "boolean", "one_of", "text"})
 
-_TRUTH = {"true": True, "false": False}
 _MAX_PLACES: Final = 100  # rounding works on integers of so many digits
 _MAX_DEPTH: Final = 8
 """How deep lists and records may be nested in each other."""
-_TOO_LARGE: Final = 10**MAX_DIGITS
 # Digits with a power of ten behind them (7.030e3) have one in front of their point, which groups nothing.
 _THOUSANDS: Final = re.compile(
     r"(?<![0-9.,])(?![1-9]\.[0-9]{3}(?:[eE][-+]?[0-9]| ?[x\u00d7] ?10\^))[1-9][0-9]{0,2}\.[0-9]{2}0(?![0-9])"
@@ -248,7 +240,7 @@ class ValueType:
     @property
     def scalar(self) -> bool:
         """Whether an expression of the arithmetic core can have such a value: a number, a truth value or a text."""
-        return self.kind in _SCALAR
+        return not self.structured and self.kind not in MEASURES
 
     @property
     def scale(self) -> int | None:
@@ -277,29 +269,12 @@ class ValueType:
         Raises:
             InexactError: the value is of another kind, or not whole where an integer is declared.
         """
-        if type(value) is Decimal:
-            return self.convert(exact(Fraction(value)))
-        if (type(value) is int or type(value) is Fraction) and self.kind != "quantity":
-            if self.scale is not None:
-                assert self.rounding is not None
-                return to_decimal(round_exact(value, self.scale, self.rounding), self.scale)
-            if self.kind in ("number", "percent"):
-                return value
-            if self.kind == "integer":
-                if type(value) is int:
-                    return value
-                raise InexactError(f"{format_exact(value)} is not an integer")
-        # By `type` here and above: a bool is an int to isinstance, and True must not become the number 1.
-        elif type(value) is bool:
-            if self.kind == "boolean":
-                return value
-        elif type(value) is str and (self.kind == "text" or value in self.options):
-            return value
+        value = cast(Value, to_exact(value))
         if self.structured:
             return convert_structure(self, value)
         if self.kind in MEASURES:
             return convert_measure(self, value)
-        raise InexactError(f"a value of type {self} was expected, found {show_value(value)}")
+        return convert_scalar(self, value)
 
     def read(self, text: str, *, order: DateOrder | None = None) -> Value:
         """Read a value as a model wrote it, exactly.
@@ -323,27 +298,7 @@ class ValueType:
             raise ValueRefused("a decimal point, or one that groups thousands? leave it out, or the last 0", text=text)
         if self.kind in MEASURES:
             return read_measure(self, text, order=order)
-        if self.kind == "boolean":
-            truth = _TRUTH.get(fold_option(text))
-            if truth is None:
-                raise ValueRefused("true or false was expected", text=text)
-            return truth
-        if self.kind == "one_of":
-            found = fold_option(text)
-            for option in self.options:
-                if fold_option(option) == found:
-                    return option
-            raise ValueRefused(f"one of {', '.join(self.options)} was expected", text=text)
-        # Only money is read by the name of a currency: `5 yen` is no plain number.
-        numeral = read_numeral(text, named=self.kind == "money")
-        value = numeral.value
-        if self.kind == "money":
-            self._check_currency(numeral, text)
-        elif self.kind == "percent" and numeral.unit != "%":
-            if numeral.unit is not None:
-                raise ValueRefused(f"a percentage was expected, found {numeral.unit}", text=text)
-            value = exact(Fraction(value, 100))
-        return self._exactly(value, text)
+        return read_scalar(self, text)
 
     def accept(self, value: object) -> Value:
         """Accept a Python value from the caller: int, Fraction, Decimal, float, bool, str, or a scalar of numpy.
@@ -359,53 +314,14 @@ class ValueType:
         """
         if self.structured:
             return accept_structure(self, value)
-        value = _python_scalar(value)
-        if self.kind in MEASURES:
-            return accept_measure(self, value)
-        if isinstance(value, str):
-            # It would fail later, inside the client that encodes the request.
-            if not encodable(value):
-                raise ValueRefused("half of a character (a lone surrogate) cannot be sent", text=ascii(value)[1:-1])
-            if self.numeric and (read_numeral(value).unit == "%") != (self.kind == "percent"):
-                # 10% is 0.1, and a procedure that divides by 100 itself would do it twice.
-                signed = "a percentage without its sign" if self.kind == "percent" else "a percent sign"
-                wanted = "it with the sign, as in 5%" if self.kind == "percent" else "a plain number"
-                raise ValueRefused(f"{signed}: give {wanted}", text=value)
-            return self.read(value)
-        # Before the numbers, since a bool is an int in Python.
-        if isinstance(value, bool):
-            if self.kind == "boolean":
-                return value
-            raise ValueRefused(f"a truth value is not of type {self}", text=str(value))
-        found = type(value).__name__
-        if not self.numeric:
-            raise ValueRefused(f"a value of type {self} was expected, found {found}", text=f"a {found}")
-        if self.kind == "percent":
-            raise ValueRefused("it could be meant as a ratio: give a percentage as text such as '5%'", text=str(value))
-        if isinstance(value, float | Decimal):
-            # repr gives the shortest decimal that is this float; Fraction(0.1) would be its binary value.
-            written = str(value) if isinstance(value, Decimal) else repr(float(value))
-            return self._exactly(read_numeral(written).value, written)
-        if not isinstance(value, int | Fraction):
-            raise ValueRefused(f"a number was expected, found {found}", text=f"a {found}")
-        number = exact(Fraction(value))
-        # Before it is formatted: Python refuses to print integers of more than 4300 digits.
-        if max(abs(number.numerator), number.denominator) >= _TOO_LARGE:
-            raise ValueRefused(f"number too long: at most {MAX_DIGITS} digits are read", text="a number")
-        return self._exactly(number, format_exact(number))
+        value = python_scalar(value)
+        return accept_measure(self, value) if self.kind in MEASURES else accept_scalar(self, value)
 
     def write(self, value: Value) -> str:
         """A value of this type as a reply writes it; `read` gives it back."""
-        if self.kind == "percent":
-            ratio = cast(Exact, to_exact(value))
-            places = self.places
-            shown = exact(Fraction(ratio) * 100)
-            return f"{format_exact(shown) if places is None else show_value(to_decimal(shown, places))}%"
         if self.structured:
             return write_structure(self, value)
-        if self.kind == "quantity":
-            return write_measure(self, value)
-        return show_value(value)
+        return write_measure(self, value) if self.kind == "quantity" else write_scalar(self, value)
 
     def holds(self, value: object) -> bool:
         """Whether a Python object is a value of this type."""
@@ -413,52 +329,9 @@ class ValueType:
             return holds_structure(self, value)
         if self.kind in MEASURES:
             return holds_measure(self, value)
-        if self.scale is not None:
-            return type(value) is Decimal
-        if self.kind == "one_of":
-            return value in self.options
-        return type(value) in _CLASSES[self.kind]
-
-    def _check_currency(self, numeral: Numeral, text: str) -> None:
-        assert self.currency is not None
-        if numeral.unit is not None and not compatible(numeral.unit, self.currency):
-            raise ValueRefused(f"an amount in {self.currency} was expected, found {numeral.unit}", text=text)
-
-    def _exactly(self, value: Exact, text: str) -> Value:
-        """A number as this type without any rounding."""
-        try:
-            if self.scale is None:
-                return self.convert(value)
-            return to_decimal(value, self.scale)
-        except InexactError as error:
-            reason = f"more than {self.places} decimal places" if self.kind == "percent" else str(error)
-            raise ValueRefused(reason, text=text) from None
+        return holds_scalar(self, value)
 
 
-def _python_scalar(value: object) -> object:
-    """Convert a scalar of numpy to Python's own, without importing numpy."""
-    if isinstance(value, str):
-        return str.__str__(value)  # a plain str of any subclass, whatever its own __str__ does
-    if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
-        match getattr(getattr(value, "dtype", None), "kind", None):
-            case "b":
-                return bool(value)
-            case "i" | "u":
-                return int(cast("SupportsInt", value))
-            case "f":
-                return Decimal(str(value))  # the digits that it prints: those of a float32 are fewer
-            case "U":
-                return str(value)
-    return value
-
-
-_CLASSES: Final[Mapping[str, tuple[type, ...]]] = {
-    "number": (int, Fraction),
-    "percent": (int, Fraction),
-    "integer": (int,),
-    "boolean": (bool,),
-    "text": (str,),
-}
 TypeLike = ValueType | str | type
 """Whatever names a type: a `ValueType`, its notation, or a class of the caller's."""
 
