@@ -210,7 +210,7 @@ class Decider:
                 poles[side] += missing.kind == "pole"
                 # Undefined holds around the point; a single pole may be a removable gap such as that of (x^2 - 1)/(x -
                 # 1).
-                if missing.kind == "undefined" or poles[side] >= min(_AGREEING, 1 if not point else _AGREEING):
+                if missing.kind == "undefined" or poles[side] >= (_AGREEING if point else 1):
                     reason = f"{shown(tree)} is not defined{_where(point)}, {shown(present)} is"
                     return sample.ended(Deduction("no", reason))
                 continue

@@ -54,6 +54,7 @@ class Interval:
 NumericValue = Exact | Interval
 
 
+# Floats are rounded to the nearest, so one unit holds a sum or a product for certain.
 def _make(low: float, high: float, ulps: int = 1) -> Interval:
     """Widen an interval by a number of units in the last place on both sides."""
     for _ in range(ulps):

@@ -180,6 +180,7 @@ class FormulaParser(TokenReader):
                 raise self.error("!! can be read in two ways: use brackets")
         return PowerOf(base, self._exponent()) if self.accept("^") else base
 
+    # Braces end an exponent for certain; without them it is one signed power, so that x^2y is (x^2)*y.
     def _exponent(self) -> Formula:
         self.deeper()
         if self.accept("{"):

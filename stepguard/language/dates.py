@@ -46,6 +46,7 @@ _MONTH: Final = "|".join(f"{name[:3]}(?:{name[3:]})?" if len(name) > 3 else name
 _WEEKDAY: Final = (
     "mon(?:day)?|tue(?:s(?:day)?)?|wed(?:nesday)?|thu(?:r(?:s(?:day)?)?)?|fri(?:day)?|sat(?:urday)?|sun(?:day)?"
 )
+# A sign between day and month has to stand again behind the month: 28/NOV/2026, 28NOV2026 has none.
 _DATE: Final = lazy_pattern(
     rf"(?:(?P<weekday>{_WEEKDAY})\b\.?,?[ \u00a0]{{1,3}})?(?:the[ \u00a0])?"
     r"(?:(?P<iso_year>[0-9]{4})(?P<iso_sign>[-/.])(?P<iso_month>[0-9]{1,2})(?P=iso_sign)(?P<iso_day>[0-9]{1,2})"
@@ -148,6 +149,7 @@ def find_dates(text: str, *, order: DateOrder | None = None, short_years: bool =
     matches = _DATE.finditer(text)
     for match in chain(matches, _SHORT_DATE.finditer(text)) if short_years and order is not None else matches:
         before, behind = text[max(match.start() - 2, 0) : match.start()], text[match.end() : match.end() + 2]
+        # Part of an id or of a path, `A-2026-01-31`, is no date; behind a lone dash or point it is one.
         if before[-1:].isalnum() or (
             before[-1:] in "-/._" and before[-1:] and before[:1].isalnum() and len(before) == 2
         ):

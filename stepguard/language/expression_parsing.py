@@ -155,6 +155,7 @@ class _Parser:
             return Compare(operator, left, self._sum())
         return left
 
+    # One node for a whole level, however long: recursion is for brackets, powers and `not` alone, which are counted.
     def _chain(self, operand: Callable[[], Expression], allowed: frozenset[str] | str) -> Expression:
         first = operand()
         operator = self.tokens[self.at][1]

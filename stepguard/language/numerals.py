@@ -77,6 +77,7 @@ def amount_back(*, strict: bool) -> str:
 _PLAIN_INTEGER: Final = lazy_pattern(r"[-+]?[0-9]{1,300}\Z")
 _PLAIN_DECIMAL: Final = lazy_pattern(r"[0-9.][0-9.,]*")
 _PLAIN_POINT: Final = lazy_pattern(r"(?P<whole>-?[0-9]{1,150})\.(?P<part>[0-9]{1,150})\Z")
+# The number is as short as can be, so that a scale, a sign or a currency behind it is no part of it.
 _STRICT: Final = lazy_pattern(rf"{amount_front(strict=True)}(?P<number>.*?){amount_back(strict=True)}")
 _WITH_UNIT: Final = lazy_pattern(
     r"(?P<sign>[-+]?)[^0-9]{0,15}?(?P<number>[0-9][0-9.,]*)"
@@ -85,6 +86,7 @@ _WITH_UNIT: Final = lazy_pattern(
 # Blanks between groups only where cents leave no doubt that it is one number.
 _PLAIN_GROUPS: Final = lazy_pattern(r"[1-9][0-9]{0,2}(?: [0-9]{3})+[.,][0-9]{2}")
 _SIGNS: Final = str.maketrans({**dict.fromkeys(MINUS_SIGNS, "-"), "\u2215": "/", "\u22c5": "\u00b7"})
+# Longer marks first: `**5**` is bold, and not `*5*` in italics.
 _MARKUP: Final = (("**", "**"), ("__", "__"), ("`", "`"), ("\\(", "\\)"), ("$", "$"), ("*", "*"))
 
 
@@ -131,6 +133,7 @@ def read_numeral(text: str, *, decimal: Literal[".", ","] = ".", named: bool = F
 
 def _strict_numeral(body: str, decimal: Literal[".", ","], text: str) -> Numeral:
     match = _STRICT.fullmatch(body)
+    # With a sign on both sides of the currency, -$-5, one of them is a slip.
     if match is None or (match["sign"] and match["inner"]):
         raise ValueRefused(why_not(body), text=text)
     unit = one_unit(units_in_front(match) + units_behind(match), text)

@@ -33,8 +33,9 @@ from stepguard.language.unit_names import PHRASES, factors_of, symbol_of
 
 _MAX_TEXT: Final = 200
 _MAX_NUMBER: Final = 10**60  # factors between units are exact fractions, and grow with it
-_MAX_FACTORS: Final = 8
-_MAX_EXPONENT: Final = 9
+MAX_FACTORS: Final = 8
+MAX_EXPONENT: Final = 9
+"""How many factors a unit may have, and the power of one: what is read is what may be computed."""
 _OF_BLOOD: Final = (("millimeter_Hg", 1),)
 """A unit in which two numbers with a slash are a pair: 120/80 mmHg."""
 _PAIR: Final = lazy_pattern(r"[-+]? ?[0-9.,]+ ?/ ?[0-9.,]+")  # of blood pressure, 120/80 is no fraction
@@ -204,7 +205,7 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
     while True:
         match = _FACTOR.match(body, at)
         factors += 1
-        if match is None or factors > _MAX_FACTORS:
+        if match is None or factors > MAX_FACTORS:
             raise ValueRefused("no unit that is known", text=text)
         exponent = int((match["exponent"] or match["raised"] or match["digit"] or "1").translate(_SUPERSCRIPT))
         for name, power in _factors(match["name"], declared, text):
@@ -227,7 +228,7 @@ def read_unit(text: str, *, declared: Collection[str] = ()) -> Unit:
             sign = -1
             if body[at : at + 1] == "(":
                 bracket, at = True, at + 1
-    if bracket or any(abs(exponent) > _MAX_EXPONENT for exponent in found.values()):
+    if bracket or any(abs(exponent) > MAX_EXPONENT for exponent in found.values()):
         raise ValueRefused("no unit that is known", text=text)
     return tuple(sorted((name, exponent) for name, exponent in found.items() if exponent))
 

@@ -228,6 +228,7 @@ def _back(text: str, match: re.Match[str], end: int) -> tuple[int, str | None, i
     """The scale and the unit of an amount, and where it ends; None where its units contradict each other."""
     behind = _AMOUNT_BACK.match(text, end)
     assert behind is not None
+    # Between two numbers a unit may belong to either: it is the next one's where this one has its own in front.
     units = units_in_front(match)
     marked, followed = bool(units), _NEXT.match(text, behind.end()) is not None
     try:

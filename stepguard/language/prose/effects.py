@@ -59,6 +59,7 @@ class Effect:
     def _product(self, node: Chain) -> None:
         signs = ("*", *node.operators)
         self.products.append([(each, sign == "*") for each, sign in zip(node.operands, signs, strict=True)])
+        # Words may name any run of numbers: `a * 80 / 100` is 80% of a, and divides by 100.
         numbers = [
             number if sign == "*" else 1 / number
             for each, sign in zip(node.operands[:MOST], signs, strict=False)

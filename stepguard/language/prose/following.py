@@ -18,7 +18,7 @@ from stepguard.language.prose.lexicon import CONDITIONS, POINTING_BACK, REMARKS,
 from stepguard.language.prose.mentioned import Mentions, mentions_another
 from stepguard.language.prose.retraction import doubted_before, find_retractions, without_zeros
 from stepguard.language.prose.spelled_numbers import spelled_number
-from stepguard.language.prose.understanding import PART, REASON, SENTENCE_END, WORD, Understanding
+from stepguard.language.prose.understanding import PART, REASON, SENTENCE_END, WORD, Understanding, words_of
 from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 MARKUP: Final = lazy_pattern(
@@ -234,7 +234,7 @@ class _Following:
             return mentions_another(part, self._plain)
         if _QUALIFYING.match(part):
             return True
-        words = _words(part)
+        words = set(words_of(part))
         leads = REASON.match(part) or _LEADING.match(part)
         return (leads is None or not self._points_on(words)) and not self._tells(part)
 
@@ -265,7 +265,7 @@ class _Following:
                 return sentence.strip()
             if not self._unread(_CHECKED.sub(" ", sentence)) or self._rests_elsewhere(sentence):
                 continue
-            words = _words(sentence)
+            words = set(words_of(sentence))
             heads = (followed or not last) and _MARKED.match(sentence) is not None
             if (heads or _COUNTING.match(sentence)) and POINTING_BACK.isdisjoint(words - {"step", "steps", "line"}):
                 continue
@@ -293,7 +293,7 @@ class _Following:
             return True
         if (equation := _EQUATION.search(sentence)) is not None:
             front = sentence[: equation.start()]
-            rights = not RIGHTING.isdisjoint(_words(sentence)) or _IT_IS.match(front) is not None
+            rights = not RIGHTING.isdisjoint(set(words_of(sentence))) or _IT_IS.match(front) is not None
             own = self._value in _DIGITS.findall(sentence, equation.start())
             return (rights and not own) or _NOT_SO.search(sentence) is not None
         for found in _CORRECTED.finditer(sentence):
@@ -313,10 +313,10 @@ class _Following:
         """Whether a sentence works something else out, or tells with a verb and a number what happens."""
         if "?" in sentence or next(find_retractions(sentence), None) is not None or self._interjects(sentence):
             return False
-        words = _words(sentence)
+        words = set(words_of(sentence))
         if (equation := _EQUATION.search(sentence)) is not None:
             front = sentence[: equation.start()]
-            words = _words(front)
+            words = set(words_of(front))
             known = any(word in _ACTORS or not self._understanding.unread(word) for word in words) or not words
             return known and _CALLED.search(sentence) is None and doubted_before(front) != "denied"
         if not CONDITIONS.isdisjoint(sentence.lower().split(maxsplit=1)[:1]) and "," not in sentence:
@@ -343,7 +343,3 @@ def _sentences(text: str) -> Iterator[tuple[str, bool]]:
         if text[begin:end].strip():
             yield text[begin:end], end >= last
         begin = end
-
-
-def _words(text: str) -> set[str]:
-    return {word[0].lower().replace("\u2019", "'") for word in WORD.finditer(text)}

@@ -11,15 +11,16 @@ from stepguard.language.unit_names import factors_of
 
 _GRAMMAR: Final = word_set(
     """
-    a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is are
-    was were be been being am has have had having do does did done will shall can must going to of in on at by for from
-    with into onto out up down everything over under above below around about between among within through along per
-    via than times as and also too both while when whenever once after before until during since because x y z n i j k
-    so thus hence therefore then now again already still just simply only directly exactly first firstly second secondly
-    third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each every all one two
-    three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-    nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd rd th i've i'm i'll
-    ii iii iv vi vii viii ix them i'd we've we're we'll we'd let's it's that's here's there's what's
+    a an the this that these those it its i we me my mine us our ours ourselves here there where which what how is
+    are was were be been being am has have had having do does did done will shall can must going to of in on at by
+    for from with into onto out up down everything over under above below around about between among within through
+    along per via than times as and also too both while when whenever once after before until during since because x
+    y z n j k so thus hence therefore then now again already still just simply only directly exactly first firstly
+    second secondly third thirdly fourth fifth sixth seventh eighth ninth tenth next last lastly finally final each
+    every all one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
+    seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million st nd
+    rd th i've i'm i'll ii iii iv vi vii viii ix them i'd we've we're we'll we'd let's it's that's here's there's
+    what's
     """
 )
 NOUNS: Final = word_set(
@@ -53,7 +54,7 @@ _ELSEWHERE: Final = word_set(
     zweiter dritter letzter le la les un une du de au aux nous je ce sont donc ainsi alors puis ensuite enfin
     d'abord c'est maintenant ici et avec pour par dans en à voici calcul calculs calculer calcule calculons
     multiplions ajoutons soustrayons divisons obtient obtenons donne vaut égal égale résultat résultats étape étapes
-    valeur valeurs réponse formule somme montant el los las una del nosotros es está aquí tienes así entonces luego
+    valeur valeurs réponse formule somme montant el los las una del nosotros está aquí tienes así entonces luego
     después primero segundo tercero finalmente ahora por tanto lo y con que tenemos obtenemos calculamos calcular
     cálculo cálculos multiplicamos sumamos restamos dividimos resultado resultados paso pasos valor valores
     respuesta solución fórmula suma importe ecco quindi allora poi infine calcoliamo otteniamo risultato risultati
@@ -102,7 +103,7 @@ _WORKING: Final = word_set(
     organize outline parse pick place prepare present process quantify quote receive recommend relate respond
     restate retrieve return review scan search send share solve sort speak structure study supply support translate
     treat turn understand use view walk want welcome wrap goes fell found looks arose sent read tell request ask
-    require help see seen leave leaving take taken base based reach come comes take evaluate run
+    require help see seen leave leaving take taken base based reach come comes evaluate run
     """
 )
 """What is done with a task or a document."""
@@ -111,21 +112,19 @@ _OF_GRAMMAR: Final = word_set(
     be been being was were had up down out under over above below within along towards across back through same
     every each any because which who whose where there they their them they're he she his her you you're you've your
     yours i me my we us our ours both whether please simply directly completely entirely explicitly fully
-    individually thoroughly basic easy clear brief final kind much many themselves about around here now also terms
-    der die das den dem des ein eine einen einem einer und mit von vom aus bis zum zur zu im in am an auf für bei
-    nach über unter um sich wird werden wurde wurden war waren hat haben habe kann können dazu davon daran dabei
-    damit deren dessen er sie ihr euch dir dich mir mich mein meine dein deine unser unsere wie auch noch bereits
-    sowie jeweils rechne rechnen zeigt zeige lese liest steht stehen stammt kommt komme liegt liegen kostet setzt
-    setzen zusammen zusammensetzt gedeckt enthält enthalten angegeben entnommen übernommen extrahiert extrahiere
-    gelesen gefunden geprüft prüfe heißt bezahlen zahlen gefragt multipliziert addiert abgezogen ziehen nehme
-    bekommt bleibt klar schritt folgendes folgende folgender le la les un une des du de aux à en dans par sur qui
-    que dont où y il elle ils elles on cet cette se son sa ses leur leurs ma mon mes notre nos votre vos tes comme
-    très bien été ont avons avez ai j'ai lu lue lus indique contient figure trouve coûte couvre couvert couverte
-    acceptée accepté payer payée payable envoyée envoyé provient extrait extraits extraites copié examiné procédons
-    multiplie multipliant ajoute ajoutant suivante suivantes suivants après sera doit el los las una del al su sus
-    mi mis nuestro nuestra te lo uno cada que esta como está están fue fueron he hemos ha han lee contiene aparece
-    cuesta cubre cubierto cubierta pagar pagarse debe enviada enviado extraídos extraído extraída copiado leído
-    revisado revisar procedemos multiplicamos sumamos muestro muestra dentro continuación completo completa tras
+    individually thoroughly basic easy clear brief kind much many themselves about around here now terms bis in am
+    an nach über unter um sich wird wurde wurden war waren hat haben habe kann können dazu davon daran dabei deren
+    dessen er sie ihr euch dir dich mir mich mein meine dein deine unser unsere wie auch noch bereits sowie jeweils
+    rechne zeigt zeige lese liest steht stehen stammt kommt komme liegt liegen kostet setzt setzen zusammen
+    zusammensetzt gedeckt enthält enthalten angegeben entnommen übernommen extrahiert extrahiere gelesen gefunden
+    geprüft prüfe heißt bezahlen zahlen gefragt multipliziert addiert abgezogen ziehen nehme bekommt bleibt klar
+    folgendes folgende folgender sur qui dont où il elle ils elles on cet cette se son sa ses leur leurs ma mon mes
+    notre nos votre vos tes comme très été ont avez ai j'ai lu lue lus indique contient figure trouve coûte couvre
+    couvert couverte acceptée accepté payer payée payable envoyée envoyé provient extrait extraits extraites copié
+    examiné procédons multiplie multipliant ajoute ajoutant suivante suivantes suivants après sera doit su sus mi
+    mis nuestro nuestra te uno cada esta como fue fueron hemos ha han lee contiene aparece cuesta cubre cubierto
+    cubierta pagar pagarse debe enviada enviado extraídos extraído extraída copiado leído revisado revisar
+    procedemos muestro muestra dentro continuación completo completa tras
     """
 )
 """Words around them, in four languages, besides what is understood everywhere: none says anything of a claim."""
@@ -141,11 +140,11 @@ _OF_DOCUMENTS: Final = word_set(
     important main plain quick readable relevant respective similar simple single specific standard suitable useful
     various iso general neatly step-by-step one-by-one line-by-line payable limit angaben rechnung rechnungen brief
     tabelle zeile spalte menge versandkosten versand mitarbeiter lohn stundenlohn stunden steuern prüfung fall falls
-    entscheidung police grenze schaden antrag kunde lieferant absender datum name daten feld felder dokument text
-    aufgabe frage informationen kosten facture lettre tableau ligne colonne quantité frais livraison salaire heures
-    client fournisseur expéditeur données champ champs document texte tâche dossier décision demande informations
-    examen employé factura carta tabla fila columna monto cantidad envío salario horas cliente proveedor remitente
-    fecha datos campo campos documento texto tarea póliza reclamación decisión límite empleado información
+    entscheidung police grenze schaden antrag kunde lieferant absender datum daten feld felder dokument aufgabe
+    frage informationen kosten facture lettre tableau ligne colonne quantité frais livraison salaire heures
+    fournisseur expéditeur données champ champs texte tâche dossier décision demande informations examen employé
+    factura carta tabla fila columna monto cantidad envío salario horas cliente proveedor remitente fecha datos
+    campo campos documento texto tarea póliza reclamación decisión límite empleado información
     """
 )
 """Of what work and documents speak, besides what is understood everywhere."""
@@ -212,6 +211,7 @@ def changes_nothing(word: str, own: frozenset[str]) -> bool:
     """Whether a word is understood behind a claim, too, where some words would say when or of what it holds."""
     lowered = word.lower()
     forms = {lowered, *_bases(lowered)}
+    # In this order: a word that qualifies does so in every procedure, one that only may does not in its own.
     if lowered in _QUALIFYING or not forms.isdisjoint(_EXCLUDED):
         return False
     if not forms.isdisjoint(own):

@@ -23,12 +23,14 @@ _UNITS: Final = (
     "|Hz|kB|KB|MB|GB|TB|px|pt|x|°C|°F|°"
 )
 RANGE: Final = "\u2013"
+"""The dash of a range: between two numbers both of them stand there, where a hyphen may be part of a code."""
 _BLANKS: Final = f"[{BLANKS}]"
 _WIDE: Final = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Letters of scripts that write words without blanks between them."""
 _MINUS: Final = f"-{MINUS_SIGNS}"
 _ENDS: Final = r"\s;|()\[\]{}\"“”„«»<>—、。!?"
 """What ends a number for certain, so that another may begin right behind it."""
+# Ids, versions, powers, and digits that are grouped or go on: `Q3`, `1.2.3`, `10^5`, `1'234`.
 _GLUED_BEFORE: Final = lazy_pattern(
     rf"(?![{_WIDE}])[\w#@±]\Z|[{WIDE_DIGITS}]\Z|[\w)\]][{_MINUS}+/._*^~%]\Z|[/\\\u2044\u2215{JOINT}]\Z"
     rf"|\w['’\u00b4`\u02bc\u066c]\Z|[\w)](?:\*\*| \*\* | ?\^ ?)\Z|[0-9][^\w{_ENDS}]\Z|[0-9][{GROUPING}]\Z"

@@ -155,6 +155,7 @@ def contradicts(
     to = {places, *(constant(node.arguments[1]) for node in calls if len(node.arguments) > 1)}
     if said is not None and int(said[1]) not in to:
         return said[0]
+    # As tuples of words, so that `net price` in the words is `net_price` in the formula.
     names = {tuple(filter(None, name.lower().split("_"))): name for name in names_in(tree)}
     spoken, shown = _marked(" ".join(words.replace("_", " ").lower().split()), names if len(names) <= MOST else {})
     changed = (*_changes(words, effect), *_multiples(words, effect, names.values()))

@@ -43,10 +43,12 @@ from stepguard.language.prose.speech import alters, disowns, is_courtesy, points
 from stepguard.language.prose.vocabulary import CONTROL, DOUBTFUL
 
 WORD: Final = lazy_pattern(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)*")
+# The point of a short word (`e.g.`, `No.`) or of one that is cut off (`approx.`, `vs.`) ends no sentence.
 SENTENCE_END: Final = lazy_pattern(
     r"(?:(?<=[^\W_]{3})|(?<=[0-9)\]*`\"}]))(?<!approx)(?<!\bMrs)(?<!\bvs)(?<!\best)(?:[.!?]|;)[*_`\"]{0,3}(?=\s)"
     r"|(?<=\w)[!?](?=\s)|\n"
 )
+# Times (10:05), proportions (1:2) and signs such as := are no labels.
 LABEL: Final = lazy_pattern(r"(?<![0-9]):(?![:=/])|:(?![0-9:=/])|\uff1a")
 _CONCLUDING: Final = lazy_pattern(r"\b(?:so(?! far\b| that\b)|therefore|thus|hence)\b", re.IGNORECASE)
 PART: Final = lazy_pattern(r",(?=\s|\Z)|\s(?:[-\u2013]|--)(?=\s|\Z)|\u2014|[()\[\]]")
@@ -106,9 +108,9 @@ class Understanding:
     @classmethod
     def of(cls, texts: Iterable[str], documents: Iterable[str] = (), *, proved: bool = False) -> Understanding:
         """The one of a procedure, from its names and descriptions, and from the texts that its steps read."""
-        words = {word for text in texts for word in _words(REFUSED.sub(" ", text))}
+        words = {word for text in texts for word in words_of(REFUSED.sub(" ", text))}
         own = frozenset(word for word in words - CONTROL - DOUBTFUL if not word.endswith("ed"))
-        return cls(own, frozenset(word for text in documents for word in _words(text)), proved)
+        return cls(own, frozenset(word for text in documents for word in words_of(text)), proved)
 
     def unread(self, text: str, more: frozenset[str] = frozenset(), *, behind: bool = False) -> str:
         """The first word or sign of a text that is not understood, empty where there is none.
@@ -235,7 +237,7 @@ class Understanding:
         for part in parts[:-1]:
             if not REASON.match(part) and self.unread(part):
                 return part.strip()
-        words = _words(IDIOMS.sub(" ", parts[-1]))
+        words = words_of(IDIOMS.sub(" ", parts[-1]))
         if _ACTOR.fullmatch(parts[-1].rstrip("$*_")) and not REFUSED.search(parts[-1]):
             return ""
         if self._is_quantity(parts[-1]) and (words[-1:] == ["is"] or _OWNED.search(parts[-1])):
@@ -269,12 +271,12 @@ class Understanding:
     def is_own_head(self, head: str) -> bool:
         """Whether the head of a column, or a key, is understood as one of the writer's own."""
         head = head.replace("_", " ")
-        words = frozenset(_words(head))
+        words = frozenset(words_of(head))
         return (PRAISE | (COMPARING - self.own)).isdisjoint(words) and not self.unread(head, HEADS)
 
     def is_strange_cell(self, head: str, cell: str) -> bool:
         """Whether a cell beside a value is not understood, or denies it where its column names or describes things."""
-        words = _words(head)
+        words = words_of(head)
         if not FAULTS.isdisjoint(words):
             return not is_nothing(cell)
         if LABELS.isdisjoint(words):
@@ -284,7 +286,7 @@ class Understanding:
     @staticmethod
     def takes_back(key: str, said: str) -> bool:
         """Whether what stands under a key beside a value denies, doubts or corrects it, whatever else it says."""
-        words = _words(key.replace("_", " "))
+        words = words_of(key.replace("_", " "))
         if not FAULTS.isdisjoint(words):
             return not is_nothing(said)
         if not PRAISE.isdisjoint(words):
@@ -315,7 +317,7 @@ class Understanding:
             named = label[: found.end("head")]
         else:
             return False
-        words = _words(named)
+        words = words_of(named)
         return words[-1:] != [] and words[-1] in MEASURES and not self.unread(named)
 
 
@@ -346,5 +348,6 @@ def _last(words: list[str]) -> str:
     return next((word for word in reversed(words) if word not in ("of", "the", "that", "to")), "")
 
 
-def _words(text: str) -> list[str]:
+def words_of(text: str) -> list[str]:
+    """The words of a text in small letters."""
     return [word[0].lower().replace("\u2019", "'") for word in WORD.finditer(text)]

@@ -19,30 +19,29 @@ CONTROL: Final = word_set(
     if iff unless when whenever while whilst until till otherwise else elif elsif elseif endif whether where
     wherever except excepting excepted provided providing assuming suppose supposing assume presuming barring lest
     failing only solely exclusively merely optionally maybe perhaps possibly probably either or nor neither
-    alternatively alternately instead rather sometimes occasionally seldom rarely often frequently usually
-    normally generally typically ordinarily conditionally depending depends repeat repeats repeatedly
-    repeating reiterate iterate
-    iterates iteratively recursively looping each every everyone everybody any anyone anybody anything whoever
-    whichever whatever who whose whom again anew once foreach never not no none cannot dont doesnt didnt isnt arent
-    wasnt wont cant shouldnt mustnt neednt skip skips skipping ignore ignores ignoring disregard omit omits
-    omitting forget avoid refrain refuse reject prevent forbid waive cancel abort halt goto jump resume undo revert
-    rollback redo retry postpone defer suspend disable pretend imagine temporarily provisionally tentatively
+    alternatively alternately instead rather sometimes occasionally seldom rarely often frequently usually normally
+    generally typically ordinarily conditionally depending depends repeat repeats repeatedly repeating reiterate
+    iterate iterates iteratively recursively looping each every everyone everybody any anyone anybody anything
+    whoever whichever whatever who whose whom again anew once foreach never not no none cannot dont doesnt didnt
+    isnt arent wasnt wont cant shouldnt mustnt neednt skip skips skipping ignore ignores ignoring disregard omit
+    omits omitting forget avoid refrain refuse reject prevent forbid waive cancel abort halt goto jump resume undo
+    revert rollback redo retry postpone defer suspend disable pretend imagine temporarily provisionally tentatively
     hypothetically unlikely likely todo tbd fixme wenn falls sofern sobald solange ansonsten sonst ausser außer nur
     nie niemals nicht kein keine keinen keiner jede jeder jedes jeden jedem alle wiederhole wiederholen wiederholt
     nochmals nochmal erneut mal bis waehrend während vielleicht eventuell entweder oder statt stattdessen
-    überspringe überspringen
-    ueberspringe ueberspringen auslassen ignoriere ignorieren abbrechen einmal zweimal dreimal vorausgesetzt ob si
-    sinon sauf excepté excepte chaque tant jusque jusqu lorsque lorsqu quand pendant seulement uniquement jamais
-    pas aucun aucune ne répéter repeter répète repete répétez repetez fois encore soit ou plutôt plutot ignorer
-    ignorez sauter omettre facultatif cuando mientras hasta cada todos todas salvo excepto solo sólo solamente
-    únicamente unicamente nunca jamás jamas ningún ninguna repetir repite repita veces vez quizás quizá quiza
-    opcionalmente contrario omitir omite ignorar ignora saltar se quando finché ogni altrimenti mai soltanto ripeti
-    ripetere volte als indien tenzij anders alleen elke nooit niet herhaal om när når annars varje hvis ellers jeśli
-    inaczej jeżeli każdy nie если когда иначе пока каждый каждого каждой каждое только никогда не повторить повтори
-    повторите раз кроме якщо коли кожен кожного тільки ніколи ggf gegebenenfalls evtl mindestens höchstens toutes tous
-    éventuellement eventuellement jusquà mentre ripetete hver hvert aldrig aldri ikke inte endast powtórz tylko nigdy
-    opakuj pokud každý nikdy ako ponovi dacă repetă jos toista vain kui jei jika ulangi hanya setiap nếu lặp mỗi kung
-    eğer tekrarla αν όταν κάθε μόνο ποτέ επανάλαβε אם רק כל إذا اذا كل فقط لا غير
+    überspringe überspringen ueberspringe ueberspringen auslassen ignoriere ignorieren abbrechen einmal zweimal
+    dreimal vorausgesetzt ob si sinon sauf excepté excepte chaque tant jusque jusqu lorsque lorsqu quand pendant
+    seulement uniquement jamais pas aucun aucune ne répéter repeter répète repete répétez repetez fois encore soit
+    ou plutôt plutot ignorer ignorez sauter omettre facultatif cuando mientras hasta cada todos todas salvo excepto
+    solo sólo solamente únicamente unicamente nunca jamás jamas ningún ninguna repetir repite repita veces vez
+    quizás quizá quiza opcionalmente contrario omitir omite ignorar ignora saltar se quando finché ogni altrimenti
+    mai soltanto ripeti ripetere volte als indien tenzij anders alleen elke nooit niet herhaal om när når annars
+    varje hvis ellers jeśli inaczej jeżeli każdy если когда иначе пока каждый каждого каждой каждое только никогда
+    не повторить повтори повторите раз кроме якщо коли кожен кожного тільки ніколи ggf gegebenenfalls evtl
+    mindestens höchstens toutes tous éventuellement eventuellement jusquà mentre ripetete hver hvert aldrig aldri
+    ikke inte endast powtórz tylko nigdy opakuj pokud každý nikdy ako ponovi dacă repetă jos toista vain kui jei
+    jika ulangi hanya setiap nếu lặp mỗi kung eğer tekrarla αν όταν κάθε μόνο ποτέ επανάλαβε אם רק כל إذا اذا كل فقط
+    لا غير
     """
 )
 """Refused beside a formula wherever they stand. German, French, Spanish and some of other languages come last."""
@@ -63,7 +62,7 @@ DOUBTFUL: Final = word_set(
 UNSPACED: Final = word_set(
     """
     如果 若 假如 假设 当 否则 除非 每 重复 不 别 只 仅 直到 跳过 忽略 可选 或 もし 場合 とき でなければ ごと 繰り返
-    しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너 毎 重複 重复 会员 會員 会員 限
+    しない だけ まで スキップ 無視 任意 만약 경우 아니면 마다 반복 않 만 까지 건너 毎 重複 会员 會員 会員 限
     请勿 請勿 勿 如 當 倘 以外 例えば 매월 매주 매일 매년 회원 절대 예를 크면 작으면 이면 으면 하면 되면 라면
     """
 )
@@ -151,7 +150,7 @@ DETERMINERS: Final = word_set("the this that these its our their his her your my
 NAMING: Final = word_set(
     """
     work compute calculate determine find get derive figure obtain evaluate convert express see check test decide
-    find show state name read count measure estimate sum total average berechne bestimme ermittle calcule calculer
+    show state name read count measure estimate sum total average berechne bestimme ermittle calcule calculer
     calculez calcula calcular calcola halla hallar
     """
 )
@@ -164,13 +163,13 @@ VERBS: Final = NAMING | word_set(
     charge bill credit debit reduce increase decrease discount tax scale shift split share combine join put bring
     turn make reserve refund return keep hold cap limit bound clip clamp floor cut drop mix fill draw pour pack buy
     sell spend earn save lend borrow owe transfer move carry start begin end finish copy repay grant award allow
-    assign allot allocate distribute spread prorate annualize annualise compound accrue amortize amortise
-    depreciate discount rescale normalize normalise weigh weight time subtotal net gross mark adjust correct update
-    change enter insert plug substitute simplify expand factor solve sort order compare match join append increment
-    decrement accumulate collect gather merge express rewrite translate addiere subtrahiere multipliziere dividiere
-    teile ziehe rechne nimm runde verdopple halbiere ajoute ajouter ajoutez additionne soustrais multiplie
-    multipliez divise divisez prends suma sumar resta restar multiplica multiplicar divide dividir somma aggiungi
-    sottrai moltiplica dividi bereken oblicz вычислить вычисли сложить beräkna hesapla
+    assign allot allocate distribute spread prorate annualize annualise compound accrue amortize amortise depreciate
+    rescale normalize normalise weigh weight time subtotal net gross mark adjust correct update change enter insert
+    plug substitute simplify expand factor solve sort order compare match append increment decrement accumulate
+    collect gather merge express rewrite translate addiere subtrahiere multipliziere dividiere teile ziehe rechne
+    nimm runde verdopple halbiere ajoute ajouter ajoutez additionne soustrais multiplie multipliez divise divisez
+    prends suma sumar resta restar multiplica multiplicar dividir somma aggiungi sottrai moltiplica dividi bereken
+    oblicz вычислить вычисли сложить beräkna hesapla
     """
 )
 
@@ -186,15 +185,15 @@ QUANTITIES: Final = word_set(
     radius diameter distance speed velocity acceleration force energy power work heat mass weight density pressure
     temperature current voltage resistance frequency wavelength momentum torque concentration dose dosage time
     duration hours minutes seconds days weeks months years age score scores points mark marks grade grades sample
-    variance deviation error tolerance factor multiple exponent root square cube half third quarter remainder
-    growth reduction offset index level limit maximum minimum largest smallest threshold capacity load stock
-    inventory supply demand output input step steps intermediate headcount population people mileage consumption
-    usage efficiency slope gradient intercept angle coordinate sides coefficient constant term numerator
-    denominator probability odds expectation calories protein sugar salt flour water fuel wood paint summe
-    gesamtsumme zwischensumme gesamt betrag preis kosten steuer zinsen saldo rabatt anzahl ergebnis somme prix
-    montant taxe taux solde remise résultat resultat precio importe impuesto saldo descuento resultado totale
-    prezzo somma importo bruttobetrag nettobetrag mehrwertsteuer iva tva bmi totaal som btw suma kwota сумма итог
-    итого сума toplam المجموع summa belopp
+    variance deviation error tolerance factor multiple exponent root square cube half third quarter remainder growth
+    reduction offset index level limit maximum minimum largest smallest threshold capacity load stock inventory
+    supply demand output input step steps intermediate headcount population people mileage consumption usage
+    efficiency slope gradient intercept angle coordinate sides coefficient constant term numerator denominator
+    probability odds expectation calories protein sugar salt flour water fuel wood paint summe gesamtsumme
+    zwischensumme gesamt betrag preis kosten steuer zinsen saldo rabatt anzahl ergebnis somme prix montant taxe taux
+    solde remise résultat resultat precio importe impuesto descuento resultado totale prezzo somma importo
+    bruttobetrag nettobetrag mehrwertsteuer iva tva bmi totaal som btw suma kwota сумма итог итого сума toplam
+    المجموع summa belopp
     """
 )
 """Nouns that name a value."""

@@ -24,13 +24,12 @@ from stepguard.errors import EvaluationError, InexactError, TooLargeError, Undef
 from stepguard.language.digits import Exact, exact
 from stepguard.language.expressions import COMPARISONS
 from stepguard.language.periods import Period, add_period, duration_of, seconds_in
-from stepguard.language.quantities import Amount, Unit, convert, write_unit
+from stepguard.language.quantities import MAX_EXPONENT, MAX_FACTORS, Amount, Unit, convert, write_unit
 from stepguard.language.records import Record
 from stepguard.language.values import Value, to_exact
 
-_SECOND: Final[Unit] = (("second", 1),)
-_MAX_EXPONENT: Final = 9  # what `stepguard.language.quantities` reads of a unit
-_MAX_FACTORS: Final = 8
+SECOND: Final[Unit] = (("second", 1),)
+"""The unit in which a duration counts among amounts."""
 
 NumberOperation = Callable[[str, Exact, Exact], Exact]
 """One operation on two numbers, with the limits on what it may cost."""
@@ -63,7 +62,7 @@ class MeasureArithmetic:
     def power(self, base: Amount, exponent: Exact) -> Amount | Exact:
         """An amount to the power of a small whole number."""
         _check_offset(base)
-        if type(exponent) is not int or abs(exponent) > _MAX_EXPONENT:
+        if type(exponent) is not int or abs(exponent) > MAX_EXPONENT:
             raise InexactError("an amount has whole powers only")
         if base.value == 0 and exponent <= 0:
             raise UndefinedError(f"zero to the power of {exponent}")
@@ -185,7 +184,7 @@ def multiplied_units(unit: Unit, other: Unit) -> Unit:
     for name, exponent in other:
         powers[name] = powers.get(name, 0) + exponent
     found = tuple(sorted((name, exponent) for name, exponent in powers.items() if exponent))
-    if len(found) > _MAX_FACTORS or any(abs(exponent) > _MAX_EXPONENT for _, exponent in found):
+    if len(found) > MAX_FACTORS or any(abs(exponent) > MAX_EXPONENT for _, exponent in found):
         raise TooLargeError("a unit of too many factors, or of too high a power")
     return found
 
@@ -269,7 +268,7 @@ def _amount(number: Exact, unit: Unit) -> Amount | Exact:
 
 
 def _as_amount(value: Value) -> Value:
-    return Amount(exact(seconds_in(value)), _SECOND) if isinstance(value, timedelta) else value
+    return Amount(exact(seconds_in(value)), SECOND) if isinstance(value, timedelta) else value
 
 
 def _of_day(value: time) -> Exact:

@@ -11,8 +11,8 @@ from typing import Final
 from stepguard.errors import ProcedureError
 from stepguard.language.evaluation import shortened
 from stepguard.language.expressions import Expression, Name, Number, walk
-from stepguard.language.quantities import Unit, write_unit
-from stepguard.language.terms.measure_arithmetic import has_offset, multiplied_units, unit_power
+from stepguard.language.quantities import write_unit
+from stepguard.language.terms.measure_arithmetic import SECOND, has_offset, multiplied_units, unit_power
 from stepguard.language.terms.operands import LiteralTerm
 from stepguard.language.terms.percentages import check_beside
 from stepguard.language.terms.type_relations import (
@@ -27,7 +27,6 @@ from stepguard.language.terms.type_relations import (
 from stepguard.language.terms.type_remedies import VERBS, remedy
 from stepguard.language.value_types import NUMBER, ValueType
 
-_SECOND: Final[Unit] = (("second", 1),)
 _SUMS: Final[Mapping[tuple[str, str], ValueType]] = {
     ("date", "duration"): DATE, ("date", "period"): DATE, ("time", "duration"): TIME,
     ("duration", "duration"): DURATION, ("duration", "period"): PERIOD, ("period", "duration"): PERIOD,
@@ -96,7 +95,7 @@ def _product(operator: str, left: ValueType, right: ValueType, one: Expression, 
         return DURATION if scaled else None
     # In a product with a quantity a duration counts as seconds, and a number as having no unit.
     units = [
-        each.unit if each.unit is not None else _SECOND if each.kind == "duration" else () if each.numeric else None
+        each.unit if each.unit is not None else SECOND if each.kind == "duration" else () if each.numeric else None
         for each in (left, right)
     ]
     mine, theirs = units
