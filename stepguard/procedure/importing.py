@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
 from stepguard.errors import ConfigError, ExpressionError, ProcedureError
 from stepguard.language.expression_tokens import check_grouping
@@ -20,61 +20,13 @@ from stepguard.language.prose.descriptions import governs
 from stepguard.language.prose.hidden_formulas import assigns
 from stepguard.language.terms.operands import variables_in
 from stepguard.procedure.free_text import MAX_LINE, ListItem, label_of, read_free_step, split_lines
+from stepguard.procedure.import_notes import ImportedProcedure, Note, NoteKind
 from stepguard.procedure.import_words import ELSE, IF, check_figures, read_condition
 from stepguard.procedure.inputs import Input, as_inputs
 from stepguard.procedure.notation import parse_term, read_inputs, read_procedure
 from stepguard.procedure.procedure import Procedure
 from stepguard.procedure.statements import Body, If, Statement, steps_in
 from stepguard.procedure.steps import Step
-
-NoteKind = Literal["words", "left_out", "refused"]
-"""The outcome of a line.
-
-========  ==============================================================================================
-words     it is put to the model as it stands; no formula and no check vouches for what the model answers
-left_out  it says nothing that is to be done, such as a heading, and is not in the procedure
-refused   it says something that could not be understood for certain, and is not in the procedure
-========  ==============================================================================================
-"""
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """The outcome of a line that is not simply a step of the procedure.
-
-    Attributes:
-        line: its number, from 1.
-        text: the line.
-        kind: what became of it.
-        message: why, and how it is written in the language.
-    """
-
-    line: int
-    text: str
-    kind: NoteKind
-    message: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.message}"
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedProcedure:
-    """The result of an import.
-
-    Attributes:
-        procedure: the proposal; None where what was understood makes no procedure.
-        notes: one for each line that is put to the model in words, is left out or refused, in their order.
-    """
-
-    procedure: Procedure | None
-    notes: tuple[Note, ...]
-
-    @property
-    def complete(self) -> bool:
-        """Whether every line that says something is in the procedure, and none of it in mere words."""
-        return self.procedure is not None and all(note.kind == "left_out" for note in self.notes)
-
 
 _HEADER: Final = re.compile(r"(name|title|inputs?|answer|result)\s*(?:[:\uff1a]\s*(.*))?\Z", re.IGNORECASE)
 _BOX: Final = re.compile(r"\[(?P<ticked>[ xX])\]\s+")
