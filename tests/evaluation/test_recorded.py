@@ -67,6 +67,7 @@ def test_recorded_transcripts_are_read_as_they_were(outcome: dict[str, Any]) -> 
         "qwen2.5-coder-0.5b-adaptive",
         "qwen2.5-coder-1.5b-brief",
         "qwen2.5-coder-0.5b-brief",
+        "qwen2.5-coder-1.5b-returns-words",
     ],
 )
 def test_one_command_makes_the_recorded_table_again(
