@@ -26,6 +26,8 @@ PROGRAMS: dict[str, tuple[str, Mapping[str, object], str]] = {
     "or": ("inputs: n, t\nx: boolean = n == 0 or t / n > 5", {"n": 0, "t": 3}, "true"),
     "all": ("inputs: fs: list of boolean\nx: boolean = all of fs", {"fs": [True, False]}, "false"),
     "any": ("inputs: fs: list of boolean\nx: boolean = any of fs", {"fs": [True, False]}, "true"),
+    "largest": ("inputs: xs: list of number\nx = max of xs", {"xs": [1, 3, 2]}, "3"),
+    "first": ("inputs: xs: list of number\nx = first of xs", {"xs": [1, 3, 2]}, "1"),
     # Nothing at all.
     "no spans": ("inputs: xs: list of duration\nx: duration = by code sum of xs", {"xs": []}, "0 days"),
     "nothing to do": ("inputs: xs: list of integer\nfor each n in xs:\n  y = n * 2\nanswer: y", {"xs": []}, "[]"),

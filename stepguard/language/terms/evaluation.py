@@ -182,7 +182,7 @@ class _TermEvaluation:
         """The smallest or the largest; of equal ones the first."""
         best = values[0]
         operator = "<" if function == "min" else ">"
-        for value in values[1:]:
+        for value in values:
             if compare(operator, value, best):
                 best = value
         return best
