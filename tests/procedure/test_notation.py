@@ -123,7 +123,6 @@ REFUSED: dict[str, tuple[str, int, str]] = {
     "default of digits": ("inputs: z: text = 1.10\nt = 1", 1, "a text is meant: write it in quotes"),
     "defaults of digits": ('inputs: z: list of text = ["a", 5]\nt = 1', 1, "5 is a number, and a text is meant"),
     "default without quotes": ("inputs: z: one_of(a, b) = a\nt = 1", 1, "stands in quotes"),
-    "default of two units": ("inputs: z: quantity(m/s) = 2 m/s\nt = 1", 1, "a measure such as"),
     "unknown type": ("t = 1\nu: intger = t", 2, "unknown type"),
     "unknown check": ('t: text = "a"  check: lenght(2)', 1, "unknown check"),
     "option twice": ('t: text = "a"  check: length(most=2, most=3)', 1, "stands twice"),
@@ -148,6 +147,13 @@ def test_a_slip_is_named_with_its_line_and_the_remedy(text: str, line: int, mess
         build(parse_items(text))
     assert refused.value.line == line
     assert message in refused.value.message
+
+
+def test_a_default_of_two_units_is_told_what_can_be_written() -> None:
+    """`2 m/s` is no value of an input, and the message shows one that is."""
+    pytest.importorskip("pint")
+    with pytest.raises(ProcedureError, match="a measure such as"):
+        Procedure.parse("inputs: z: quantity(m/s) = 2 m/s\nt = 1")
 
 
 def body_of(text: str) -> Body:
