@@ -56,27 +56,16 @@ _texts(
     "{other} sorry {}",
     "~~{other}~~ {}",
 )
-_texts("a relation", "> {}", "< {}", ">= {other}", "not {}", "!= {other}", "at least {}", "{} == {}", "{} < {other}")
+_texts(
+    "a relation", "> {}", "< {}", ">= {other}", "not {}", "!= {other}", "at least {}", "{} == {other}", "{} < {other}"
+)
 _texts(
     "no number", "NaN", "nan", "inf", "Infinity", "-Infinity", "\u221e", "undefined", "None", "null", "n/a", "?", "x"
 )
 _texts(
     "a word", "the answer", "nineteen", "a dozen", "result", "same as above", "t1", "see above", "{} apples", "{} kg"
 )
-_texts(
-    "a unit",
-    "{} kg",
-    "{} m",
-    "{}\u00b0",
-    "{} USD EUR",
-    "{} units",
-    "#{}",
-    "{} hours",
-    "No. {}",
-    "{}x",
-    "{}k",
-    "{} million",
-)
+_texts("a unit", "{} kg", "{} m", "{}\u00b0", "{} USD EUR", "#{}", "{} hours", "No. {}", "{}x", "{}k", "{} million")
 _texts(
     "broken digits",
     "{}_000",
@@ -110,15 +99,7 @@ _texts(
 )
 _texts("a superscript", "{}\u00b2", "{}\u2070", "{}\u00b9", "\u00b2{}", "{}\u2081", "{}\u00bd\u00bd", "{}\u00aa")
 _texts(
-    "text around it",
-    "answer: {}",
-    "{} (estimated)",
-    "{}; done",
-    "value={}{}",
-    "{}\u200b1",
-    "{}\n{other}",
-    "{}\t{other}",
-    "{} // ok",
+    "text around it", "{} (estimated)", "{}; done", "value={}{}", "{}\u200b1", "{}\n{other}", "{}\t{other}", "{} // ok"
 )
 _texts(
     "hidden characters",

@@ -314,7 +314,7 @@ def _foreign(case: Case) -> Wrong | None:
 @wrong_kind("words as working")
 def _words(case: Case) -> Wrong | None:
     work = case.work()
-    ways = ("as above", "by the formula", "the sum", f"{work};", f"{work} apples", f"so {work}", "see t1", "...")
+    ways = ("as above", "by the formula", "the sum", f"{work};", f"{work} apples", f"perhaps {work}", "see t1", "...")
     return None if work is None else Wrong(f"{case.chance.choice(ways)} = {case.plain}", "working")
 
 
