@@ -63,7 +63,7 @@ TESTS = {
     "repair/books": ["ladder_decisions", *CLIMBED, "fallbacks", "date_splitting", "learning", "resuming"],
     "repair/rungs": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
     "repair/rung": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
-    "repair/instead": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
+    "repair/stand_ins": ["ladder_decisions", *CLIMBED, "evidence", "stand_ins", "fallbacks", "wrong_options"],
     "repair/rewriting": [*TAKEN_APART, "ladder_cost", "ladder_decisions", "date_splitting", "evidence", "guessing"],
     "repair/small_steps": TAKEN_APART,
     "repair/splitting": [*TAKEN_APART, "date_splitting", "evidence", "ladder_cost"],

@@ -153,14 +153,14 @@ class _Sparse(logging.Filter):
     """A filter that lets the same message through once in a while."""
 
     def __init__(self) -> None:
-        from stepguard.serve.sparing import Sparing
+        from stepguard.serve.log_throttle import LogThrottle
 
         super().__init__()
-        self._sparing: Final = Sparing()
+        self._throttle: Final = LogThrottle()
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is written; it then tells how many were left out before it."""
-        left_out = self._sparing.passed((record.name, record.levelno, record.msg), time.monotonic())
+        left_out = self._throttle.passed((record.name, record.levelno, record.msg), time.monotonic())
         if left_out:
             record.msg = f"{record.msg} ({left_out} more since)"
         return left_out is not None

@@ -25,7 +25,7 @@ from typing import Any, Final
 from stepguard.core.arguments import check_count, check_flag, check_text
 from stepguard.errors import ConfigError, ValueRefused
 from stepguard.policy.arguments import plain_data, read_arguments_of
-from stepguard.policy.deciding import CallDecider
+from stepguard.policy.call_decider import CallDecider
 from stepguard.policy.decisions import Decision
 from stepguard.policy.journal import GateLedger
 from stepguard.policy.memory import MAX_ID, GateMemory, as_json

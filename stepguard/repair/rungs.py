@@ -35,8 +35,8 @@ from stepguard.backends.person import AskPerson, as_person
 from stepguard.core.arguments import check_count
 from stepguard.language.expressions import Name
 from stepguard.language.values import Value
-from stepguard.repair.instead import Eliminate, Fields, Parts, Passage, Reorder, Rewrite, Split
 from stepguard.repair.rung import FIRST, Rung, RungWording
+from stepguard.repair.stand_ins import Eliminate, Fields, Parts, Passage, Reorder, Rewrite, Split
 from stepguard.results import Assistance
 
 if TYPE_CHECKING:

@@ -30,12 +30,12 @@ from stepguard.serve.errors import HttpProblem, too_slow, wrong_request
 from stepguard.serve.guarded import OWN_FIELDS, GuardedRequests, split_model
 from stepguard.serve.kept import KeptRuns
 from stepguard.serve.limits import Limits
+from stepguard.serve.log_throttle import LogThrottle
 from stepguard.serve.messages_shape import Messages
 from stepguard.serve.metrics import Metrics
 from stepguard.serve.paths import says_nothing
 from stepguard.serve.relay import composed, passed
 from stepguard.serve.shapes import AsciiJSON, Shape
-from stepguard.serve.sparing import Sparing
 from stepguard.serve.upstream import Upstream
 from stepguard.telemetry.logging import log_event
 
@@ -99,7 +99,7 @@ class Service:
         self._keys: Final = api_keys
         self._trusts_none: Final = settings.trust == Trust()
         self._memory: Final = Memory(limits)
-        self._refusals: Final = Sparing()
+        self._refusals: Final = LogThrottle()
         self._gate: Gate | None = None
 
     def connect(self) -> None:

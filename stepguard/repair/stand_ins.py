@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Instead(Rung):
+class StandInRung(Rung):
     """Something else is asked in the place of the step, from which its value follows."""
 
     builder: ClassVar[Callable[[Step, Mapping[str, Value]], StandIn | None]]
@@ -44,7 +44,7 @@ class Instead(Rung):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reorder(Instead):
+class Reorder(StandInRung):
     """The options in the other order. Cures a liking for the first or the last one."""
 
     name: str = "reorder"
@@ -53,7 +53,7 @@ class Reorder(Instead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Passage(Instead):
+class Passage(StandInRung):
     """The sentence of the document that decides the step, which is checked to stand there; then the step from it alone.
 
     Where a check names the document: `Cites` of a judgement, `Grounded` of a value that is read. Two calls.
@@ -65,7 +65,7 @@ class Passage(Instead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fields(Instead):
+class Fields(StandInRung):
     """The fields of a record, each a step; those that pass their check are not asked again."""
 
     name: str = "fields"
@@ -74,7 +74,7 @@ class Fields(Instead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parts(Instead):
+class Parts(StandInRung):
     """A list from a long document, in a call for each part of it; what is listed is joined, and judged as a whole."""
 
     name: str = "parts"
@@ -83,7 +83,7 @@ class Parts(Instead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Eliminate(Instead):
+class Eliminate(StandInRung):
     """Whether each of three options or more applies, in a call for each; the value is the only one that does.
 
     A guess is right once in 2 to the power of their number.
@@ -95,7 +95,7 @@ class Eliminate(Instead):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rewrite(Instead):
+class Rewrite(StandInRung):
     """The same value written without what trips models (`stepguard.repair.rewriting.rewrite`), mapped back by code.
 
     Attributes:
@@ -107,12 +107,12 @@ class Rewrite(Instead):
     turned: bool = False
 
     def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
+        """See `StandInRung.build`."""
         return rewrite(step, values, turned=self.turned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Split(Instead):
+class Split(StandInRung):
     """Smaller steps, each checked (`stepguard.repair.splitting.split`); the last one gives the value.
 
     Attributes:
@@ -131,5 +131,5 @@ class Split(Instead):
         check_one_of(self.way, get_args(SplitWay), "repair", name="split: way")
 
     def build(self, step: Step, values: Mapping[str, Value]) -> StandIn | None:
-        """See `Instead.build`."""
+        """See `StandInRung.build`."""
         return split(step, values, way=self.way)

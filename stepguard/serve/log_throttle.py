@@ -11,7 +11,7 @@ _MOST: Final = 1000
 """Kinds that are remembered: names among them may be made up by callers."""
 
 
-class Sparing:
+class LogThrottle:
     """Counts what it holds back, by its kind."""
 
     def __init__(self) -> None:
